@@ -90,7 +90,7 @@ impl Record for Buckets {
         self.counts.iter().copied().chain([self.longest])
     }
 
-    fn of_words(mut next: impl FnMut() -> u64) -> Buckets {
+    fn from_words(mut next: impl FnMut() -> u64) -> Buckets {
         Buckets { counts: (0..COUNTS).map(|_| next()).collect(), longest: next() }
     }
 }

@@ -9,22 +9,20 @@ use model::{Better, Case, Form, Metric, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::ARITHMETIC,
     title: "Arithmetic",
-    about: "Additions, multiplications and divisions of integers and floating-point numbers, two ways. Latency: a chain \
-            in which each operation waits for the result of the one before. Throughput: independent streams (8 of \
-            integers, 12 of sums and products, 6 of floating-point quotients, integer divisions that need nothing of each \
-            other), as many as any core needs to be busy all the time. In assembly, operands in registers: recent cores \
-            eliminate additions of a constant when they rename registers, and would show times that no adder has. \
-            Dividers often end early where the quotient is short, so it never is: integers with their top bit set are \
-            divided by 3 (62 or 63 of 64 bits, 30 or 31 of 32; the chain puts the bit back with an OR, and its latency \
-            includes that one cycle), floating point divides e by the last quotient, whose digits do not end. The last \
-            result of every stream is compared with what the compiler's own arithmetic says.",
-    reading: "In cycles, which are the core design's own and the same at any clock. Integers: an addition 1 (3 to 6 of them \
-              a cycle), a multiplication 3 (one a cycle, some cores two), a 64-bit division 10 to 20 since Ice Lake, Zen 2 and \
-              Neoverse, 35 to 90 before, a 32-bit one less. Floating point: sums and products 2 to 5 (two a cycle), a \
-              double's quotient 13 to 20 (one in 4 to 8), a float's 10 to 15. A latency that is no whole number of cycles \
-              means that the clock moved or a neighbour on the core (SMT) took its share. Throughput far below these: an \
-              SMT sibling at work, an emulator, a virtual CPU that is throttled. Measured cases of code come in between \
-              both figures.",
+    about: "Additions, multiplications and divisions of integers and floating-point numbers, in registers. Latency \
+            is a chain in which each operation waits for the result before it. Throughput is many independent \
+            streams.",
+    reading: "Cycles depend on the core design only, not on its clock. Integers: addition 1 cycle (3–6 at once), \
+              multiplication 3, 64-bit division 10–20 (35–90 on cores before Ice Lake and Zen 2). Floating point: \
+              sum or product 2–5, division 10–20. A latency that is no whole number means that the clock changed or \
+              an SMT sibling was busy. A throughput far below these points to a sibling, an emulator or a throttled \
+              CPU.",
+    method: "Written in assembly, with operands in registers. Recent cores eliminate additions of a constant and \
+             would show times that no adder has. There are 8 streams of integers, 12 of sums and products and 6 of \
+             floating-point divisions. Dividers end early on short quotients, so quotients are always long. Integers \
+             with their top bit set are divided by 3. The chain sets that bit again with an OR, and its latency \
+             includes that cycle. Floating point divides e by the last quotient. The last result of every stream is \
+             checked.",
     source: file!(),
     metrics: &[
         latency_ns(ids::metric::TIME, "time of an operation"),

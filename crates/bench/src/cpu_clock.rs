@@ -9,14 +9,14 @@ use model::vocabulary::cpu as ids;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CLOCK,
     title: "Core clock",
-    about: "Times a chain of 64-bit additions, each of which needs the one before: every x86 and ARM core does one \
-            such addition a cycle, so additions per nanosecond are the core's real clock in GHz. The operands are \
-            registers, because recent cores eliminate additions of a constant and would show a clock that no core \
-            has. A chain of multiplications (a whole number of cycles each) cross-checks it: the two must agree \
-            within 2 %.",
-    reading: "Compare with the nominal and the turbo clock of the model. Below nominal under this light load means a \
-              power-saving governor, thermal throttling or a capped guest. All figures in core cycles rest on this \
-              one, never on the time-stamp counter, which runs at its own constant rate.",
+    about: "The real clock of a core under light load, in GHz. A chain of dependent additions runs at exactly one \
+            addition a cycle on every x86 and ARM core.",
+    reading: "Compare it with the nominal and turbo clock of the model. A clock below nominal means a power-saving \
+              governor, thermal throttling or a capped guest. All figures in core cycles use this clock, never the \
+              time-stamp counter, which runs at a constant rate.",
+    method: "The chain adds 64-bit registers, because recent cores eliminate additions of a constant. A chain of \
+             multiplications, which take a whole number of cycles, is timed too. The two clocks must agree within 2 \
+             %.",
     source: file!(),
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),

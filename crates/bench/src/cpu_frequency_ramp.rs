@@ -16,15 +16,15 @@ use sys::clock::Clock;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::FREQUENCY_RAMP,
     title: "Core clock after idling",
-    about: "A pinned task sleeps, so that its CPU idles, and on waking runs a chain of dependent 64-bit additions (one a \
-            cycle) for 100 ms. The chain is timed in pieces of 16,384 additions, and the core clock of a step (0.05 ms at \
-            first, 50 ms at last) is that of its median piece, so that an interrupt moves nothing. Every length of \
-            idling is a case of its own; the cases take turns, and each visit wakes up many times. The clock is measured by \
-            this loop alone, in guests as on hardware: no MSR and no performance counter is read.",
-    reading: "A flat line: waking costs no clock. A line that rises: the core wakes at a low clock, and work shorter than \
-              the rise runs at that, whatever a benchmark under steady load says (governor, energy bias, deep idle \
-              states). A line that falls: turbo lasts that long. Longer idling can make both worse. In a guest the host \
-              sets the clock, and idles the core only if its other guests let it.",
+    about: "How the core clock changes in the first 100 ms of work after a CPU was idle. Each length of idling has \
+            its own curve.",
+    reading: "A flat line is best: waking up costs no clock. A rising line means that the core wakes at a low clock \
+              and short work runs at that clock. The governor, the energy bias and deep idle states cause this. A \
+              falling line shows how long turbo lasts. In a guest the host sets the clock.",
+    method: "A pinned task sleeps and then runs dependent 64-bit additions, one a cycle, for 100 ms. They are timed \
+             in pieces of 16,384. The clock of a step is that of its median piece, so an interrupt changes nothing. \
+             Steps last 0.05 ms at first and 50 ms at the end. Lengths of idling alternate, and each pass wakes up \
+             many times. No MSR and no performance counter is read.",
     source: file!(),
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),

@@ -18,18 +18,17 @@ use sys::crew::{Lines, Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PAIR_SLOWDOWN,
-    title: "Slowdown of two",
-    about: "Two processes on two CPUs add up integers in registers, eight independent streams: as many additions at \
-            once as the core has adders, so that a second thread of the same core can only take its share away. Each \
-            window times the loop alone on one CPU, alone on the other, then on both at once: both wait for each other \
-            before the clock is read, and who ends first goes on until the other has ended. Slowdown is the time together \
-            over the time alone right before. All pairs up to 16 CPUs; above, 12 pairs of each distance that the kernel \
-            believes, and the pairs that firmware usually numbers as siblings (next to each other, half the machine \
-            apart), for 12 CPUs spread over it. The sums are checked.",
-    reading: "1.0: two cores. Siblings (two threads of one core) slow each other 1.6 to 2.0 times, at least 1.3. Up to 1.1 \
-              for all pairs: a clock that falls when a second core works. All pairs near 2: a quota of one CPU, or a host \
-              that gives its guest's CPUs one core's time. A pair near 2 that the kernel does not call siblings: SMT \
-              hidden from a guest, or siblings numbered wrongly.",
+    title: "Slowdown of two CPUs",
+    about: "How much slower a CPU adds integers while another CPU does the same. It shows which CPUs are threads of \
+            one core, whatever the kernel reports.",
+    reading: "1.0 means two cores. Two threads of one core slow each other 1.6–2.0 ×, at least 1.3 ×. Up to 1.1 × \
+              for all pairs is a clock that falls when a second core works. All pairs near 2 × is a quota of one \
+              CPU. One pair near 2 × that the kernel does not report as siblings is hidden SMT or a wrong numbering.",
+    method: "Two processes add integers in eight independent streams, enough to use every adder of a core. Each \
+             sample times one CPU alone, the other alone, then both at once. Both wait for each other before the \
+             clock is read, and the first to end continues until the other ends. All pairs are measured up to 16 \
+             CPUs. Above that, 12 pairs of each distance are measured, and for 12 CPUs the pairs that firmware \
+             usually numbers as siblings. The sums are checked.",
     source: file!(),
     metrics: &[
         Metric::new(
@@ -207,7 +206,7 @@ impl Crew {
         self.lines[ARRIVED].store(0, Ordering::Relaxed);
         self.lines[ENDED].store(0, Ordering::Release);
         for cpu in cpus {
-            self.task(*cpu)?.tell((cpus.len() as u64) << ROUNDS_BITS | rounds);
+            self.task(*cpu)?.give_order((cpus.len() as u64) << ROUNDS_BITS | rounds);
         }
         let mut times = Vec::with_capacity(cpus.len());
         for cpu in cpus {

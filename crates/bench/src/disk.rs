@@ -86,21 +86,20 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SEQUENTIAL,
         title: "Sequential I/O",
-        about: "Reads or writes a file of our own from its beginning to its end, again and again, so many blocks in \
-                flight (io_uring with registered file and buffers, submitted together; where a kernel or container refuses it \
-                pread and pwrite at depth 1, as cases of their own: engine=psync). direct: O_DIRECT, past \
-                the page cache. buffered: through it; a read begins with the file dropped from the cache and drops it again \
-                at each end of the file. The file is preconditioned: allocated, and filled with incompressible data just \
-                before, by writes past the cache, and synced. Jobs are the placement's seats: a pinned process each, with a file of its \
-                own. A window is a stretch of time, from one completion to another; I/Os in flight go on between windows. Latency is from \
-                before submitting to after the completion was seen, of all counted windows in one histogram a visit; a \
-                percentile stands there only where ten I/Os or more lie beyond it. Beside it: CPU time of the generator, \
-                and what the block device's own counters (its stat file) say it moved.",
-        reading: "A hard disk 0.1 to 0.25 GB/s, SATA 0.5, NVMe 1 to 14, a cloud volume what was paid for, exactly. Depth 1 \
-                  pays a round trip for each block. device_share near 1: the device did it; near 0: a cache did; above: \
-                  somebody else uses the device, or copies are written. A file is small beside a disk: a device's own cache \
-                  and unused burst credits make short runs look better than long ones (disk.sustained), and a file that was just \
-                  written is in fresh flash (SLC). generator_busy near 1: the CPU was measured, not the disk.",
+        about: "Bandwidth and latency of reading or writing a file from start to end, past the page cache or through \
+                it.",
+        reading: "Hard disk 0.1–0.25 GB/s, SATA 0.5, NVMe 1–14; a cloud volume gives what was paid for. At depth 1 \
+                  each block waits for one round trip. device_share near 1 means that the device did the work, near \
+                  0 a cache. Above 1, other work uses the device or copies are written. A small or fresh file looks \
+                  faster than a full disk (see disk.sustained). generator_busy near 1 means that the CPU was the \
+                  limit.",
+        method: "I/O goes through io_uring with registered file and buffers. Where that is refused, pread and pwrite \
+                 run at depth 1 (engine=psync). direct is O_DIRECT. buffered drops the file from the page cache \
+                 before reading it and again at each end. The file is allocated, filled with incompressible data \
+                 past the cache, and synced. Each job is a pinned process with its own file. A sample runs from one \
+                 completion to another. Latency counts from before submission until the completion is seen. A \
+                 percentile is given if at least ten I/Os lie beyond it. The device's own counters and the \
+                 generator's CPU time are recorded.",
         source: file!(),
         metrics: beside_io![BANDWIDTH, IOPS.aside(), P50.aside(), P99.aside()],
         params: &[OP, CACHE, ENGINE, JOBS, TIME, BLOCK, DEPTH],
@@ -113,14 +112,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::RANDOM,
         title: "Random I/O",
-        about: "As disk.sequential, at places of the file drawn evenly and independently, each a whole number of blocks \
-                from its beginning. mixed: seven reads to three writes, drawn too. buffered: a read begins with the file \
-                dropped from the page cache, which then fills: device_share says how much still came from the device.",
-        reading: "Blocks of 4 KiB at depth 1 are latency: 100 to 250 a second of a hard disk, 5 to 15 thousand of NVMe \
-                  and of good cloud volumes. At depth 32 it is what the device does at once: 100 to 1000 thousand of NVMe; a \
-                  number that stays the same from some depth on is a limit (of the device, or one that was paid for), and \
-                  more depth then only makes waiting longer. Reads of a file that fits the device's or the host's cache are that \
-                  cache's. Writes are acknowledged by a cache that may or may not survive a power cut: see disk.sync.",
+        about: "IOPS and latency of reads and writes at random places of a file. mixed is seven reads to three \
+                writes.",
+        reading: "4 KiB at depth 1 is latency: 100–250 IOPS on a hard disk, 5–15 thousand on NVMe and good cloud \
+                  volumes. Depth 32 is what the device does at once: 100–1000 thousand on NVMe. IOPS that stop \
+                  growing with depth have reached a limit of the device or the plan; more depth then only adds \
+                  latency. A file that fits a cache of the device or host is read from that cache. For durable \
+                  writes see disk.sync.",
+        method: "As disk.sequential, at places drawn evenly and independently, each a whole number of blocks from \
+                 the start. buffered reads begin with the file dropped from the page cache, which then fills. \
+                 device_share is the share that still came from the device.",
         source: file!(),
         metrics: beside_io![IOPS, BANDWIDTH.aside(), P50.aside(), P99.aside()],
         params: &[OP, CACHE, ENGINE, JOBS, TIME, BLOCK, DEPTH],
@@ -133,15 +134,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::PACED,
         title: "I/O at a fixed rate",
-        about: "Random I/Os of a file of our own that fall due at a fixed rate, whether or not the earlier ones have come \
-                back (open loop). Latency counts from when an I/O was due, not from when it could be asked for: a stall \
-                of the device makes all those late that fell due meanwhile, as it would users, where a loop that waits for \
-                its answers would see one slow I/O. Up to 256 are in flight; what is due beyond waits, and its latency runs. \
-                What is still open some time after the last was due counts with the time it had waited until then. achieved is \
-                what came back within the time in which they fell due.",
-        reading: "Near the latency of disk.random at depth 1 while the device keeps up; p99 is what a service on this disk \
-                  sees in one of a hundred requests. achieved below the rate: the device cannot do so much, latency is then \
-                  the length of the run and no property of the device: choose a lower rate.",
+        about: "Latency of random I/O that arrives at a fixed rate, whether or not earlier I/O has completed (open \
+                loop).",
+        reading: "Lower is better: near the latency of disk.random at depth 1 while the device keeps up. p99 is what \
+                  one request in a hundred sees. If achieved is below the rate, the device cannot do that much. The \
+                  latency is then only the length of the run, so choose a lower rate.",
+        method: "Latency counts from when an I/O was due, not from when it was submitted. A stall therefore delays \
+                 every I/O that was due meanwhile, as it would for users. Up to 256 are in flight, and the others \
+                 wait with their latency running. I/O that is still open some time after the end counts with the \
+                 time it has waited. achieved is what completed within the time in which the I/O was due.",
         source: file!(),
         metrics: beside_io![
             P99,
@@ -165,13 +166,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::SYNC,
-        title: "Making data durable",
-        about: "Overwrites 4 KiB of a file of our own (write(2), one block after the other), then fsync or fdatasync; the \
-                latency is the sync call's alone. The blocks were written and synced before, so that fdatasync has no metadata to write.",
-        reading: "What a database's commit costs. 20 to 100 µs: the device acknowledges at once (a write cache that survives a \
-                  power cut, or one that lies). 0.3 to 2 ms: flash that really writes, or a network volume. 5 to 30 ms: a \
-                  hard disk turns. fsync above fdatasync: the filesystem's journal. Below 10 µs nothing was made durable \
-                  (tmpfs, a filesystem without barriers, a guest whose host does not flush).",
+        title: "fsync and fdatasync",
+        about: "Latency of fsync or fdatasync after overwriting 4 KiB of a file of Assay's own. The write itself is \
+                not timed.",
+        reading: "Lower is better, and it is the cost of a database commit. 20–100 µs is a write cache, one that \
+                  survives a power cut or one that does not. 0.3–2 ms is flash or a network volume that really \
+                  writes, 5–30 ms a hard disk. fsync above fdatasync is the filesystem's journal. Below 10 µs \
+                  nothing was made durable, as on tmpfs, without barriers, or in a guest whose host does not flush.",
+        method: "One block after the other is overwritten with write(2). All blocks were written and synced before, \
+                 so fdatasync has no metadata to write.",
         source: file!(),
         metrics: beside_io![P50, IOPS.aside(), P99.aside()],
         params: &[Param::choice(ids::param::OP, "the call that is timed", &["fsync", "fdatasync"]), BLOCK],
@@ -183,15 +186,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::METADATA,
-        title: "Metadata of files",
-        about: "Files in an empty directory of our own, one after the other, empty: make (open with O_CREAT and O_EXCL, \
-                close), stat, rename to another name in the same directory, unlink. Each call is timed; nothing is synced, so the \
-                filesystem works in memory and waits for the disk where its journal must. The files are counted after \
-                each round. No more than 20,000 lie there at once: longer windows have several rounds, and stat goes over \
-                the same files again.",
-        reading: "stat 0.5 to 2 million a second, the others 50 to 400 thousand on ext4 and XFS, less on overlay, a tenth \
-                  and less on network filesystems. latency_max shows where the journal had to wait. Slower than on equal machines: quotas, audit, \
-                  security modules, a directory that is watched.",
+        title: "File metadata",
+        about: "Rate and latency of create, stat, rename and unlink on empty files in one directory.",
+        reading: "More is better. stat reaches 0.5–2 million a second, the others 50–400 thousand on ext4 and XFS. \
+                  Overlay is slower, a network filesystem ten times slower or more. latency_max shows waits for the \
+                  journal. Quotas, audit, security modules and directory watches slow it down.",
+        method: "Each call is timed: open with O_CREAT and O_EXCL and close, stat, rename within the directory, \
+                 unlink. Nothing is synced, so the filesystem works in memory and waits only for its journal. The \
+                 files are counted after each round. At most 20,000 exist at once; longer samples have several \
+                 rounds.",
         source: file!(),
         metrics: &[
             per_second(ids::metric::RATE, "calls a second"),
@@ -214,13 +217,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::TRIM,
-        title: "Giving room back",
-        about: "Punches holes into a file of our own (fallocate), a block each, in the order of the file, which was written and \
-                synced before; of a raw device that may be written it discards them (the ioctl BLKDISCARD). The latency is the call's. After it the \
-                file is synced, and device_share says how many bytes the device was told to discard for each byte \
-                given back: 0 where the filesystem keeps discards for fstrim.",
-        reading: "10 to 200 µs in a filesystem, which only notes it; a mount with `discard` passes it on when its journal \
-                  commits. On a raw device 20 µs to 10 ms, and with some devices everybody else waits meanwhile.",
+        title: "Discard (TRIM)",
+        about: "Latency of giving blocks of a file or raw device back. A file gets holes (fallocate), a raw device \
+                is discarded (BLKDISCARD).",
+        reading: "Lower is better. A filesystem takes 10–200 µs and only notes the hole. A mount with `discard` \
+                  passes it on when its journal commits. A raw device takes 20 µs–10 ms, and some devices delay all \
+                  other I/O meanwhile. device_share is the bytes that the device discarded for each byte given back. \
+                  It is 0 where the filesystem leaves discards to fstrim.",
+        method: "The file was written and synced before. Blocks are given back one by one, in the order of the file, \
+                 and the file is synced at the end.",
         source: file!(),
         metrics: &[P50, P90.detail(), P99.aside(), P999.detail(), P9999.detail(), MAX.detail(), DEVICE_SHARE],
         params: &[BLOCK],
@@ -232,14 +237,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::VERIFY,
-        title: "Writing and reading back, compared",
-        about: "Writes a file of our own in which every 4 KiB name their place and the generation of the file, in every \
-                word, syncs it, reads it back past the page cache and compares every word; then the next generation over the same place. A \
-                wrong word is a wrong answer, and named by its offset in the file. A window is a generation: write, sync, \
-                read and compare.",
-        reading: "The figure itself matters little: half of what the disk writes and reads. That it is there at all says \
-                  that every byte came back. A wrong answer says which block: an old generation is a lost write, a foreign \
-                  place a misdirected one, anything else damage on the way (cable, controller, memory).",
+        title: "Write, read back and compare",
+        about: "Whether a disk returns what was written. A file is written, synced, read back past the page cache \
+                and compared word by word.",
+        reading: "The speed matters little: about half of what the disk writes and reads. A figure at all means that \
+                  every byte came back. A wrong answer names the block. An old generation is a lost write, another \
+                  place a misdirected one, anything else is damage in cable, controller or memory.",
+        method: "Each 4 KiB hold their place and the generation of the file in every word. The next generation \
+                 overwrites the same place. A sample is one generation: write, sync, read and compare. A wrong word \
+                 is reported with its offset.",
         source: file!(),
         metrics: &[BANDWIDTH],
         params: &[BLOCK],
@@ -251,14 +257,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::SUSTAINED,
-        title: "Sequential writes for long",
-        about: "Writes a file of our own sequentially past the page cache, over and over, for a minute (or --io-time) in equal periods of \
-                half a second; each sample is one period, in their order, so that the samples of a visit are its time line. \
-                The file was filled once before (its size and that stand in the visit's notes): this is the disk that is \
-                already in use.",
-        reading: "Flat: a steady state. High at first, then lower for good: a fast cache was full (SLC in flash, a controller's \
-                  memory) or burst credits were spent (cloud volumes); what is left is the sustained figure. Flat at a round \
-                  number: somebody limits it. Falling and rising again and again: the device cleans up in between.",
+        title: "Sustained writes",
+        about: "Bandwidth of sequential writes past the page cache over a minute (or --io-time), as a time line.",
+        reading: "Flat is good: a steady state. A fall after a high start means that a fast cache was full or burst \
+                  credits were spent. The lower level is the sustained figure. Flat at a round number is a limit \
+                  that was set. Repeated falls and rises mean that the device cleans up in between.",
+        method: "A file is written over and over. Each sample is half a second, kept in order. The file was filled \
+                 once before, so the disk is already in use; the notes of the pass name its size.",
         source: file!(),
         metrics: beside_io![BANDWIDTH, P50.aside(), P99.aside()],
         params: &[OP, CACHE, ENGINE, TIME, BLOCK, DEPTH],

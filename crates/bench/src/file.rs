@@ -37,18 +37,17 @@ const CURVE: View = log_curve(BYTES);
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::READ,
-        title: "Reading a file",
-        about: "Reads a file of our own by read(2) in pieces of 64 KiB (as lmbench does) and adds up every piece, so that \
-                the data reaches the CPU. io: the file is open already; open_close: open, read all, close. warm: just \
-                written, so all of it is in the page cache (and seen there by mincore). cold: written, synced, and before \
-                each pass dropped from the cache by posix_fadvise, which mincore must confirm: a pass that finds more \
-                than 1 % still cached fails the visit. cached_share is the largest share found before a cold pass, the \
-                smallest before warm ones. Every sum is checked.",
-        reading: "Warm it is the kernel's copy out of the page cache: 5 to 15 GB/s, faster while the file fits the last-level \
-                  cache, and never above what the memory delivers. Cold it is the device with the kernel's readahead: 0.1 \
-                  to 0.25 GB/s of a hard disk, 0.5 of SATA, 1 to 7 of NVMe; one reader with readahead does not reach what \
-                  many requests at once do. In a guest cold means out of this kernel's cache only: the host may well \
-                  have it in its own. A fresh copy of a file is warm, so lmbench's figures of one are.",
+        title: "File read",
+        about: "Bandwidth of read(2) on a file that is in the page cache (warm) or was dropped from it (cold). \
+                open_close includes open and close.",
+        reading: "Warm is the kernel's copy out of the page cache: 5–15 GB/s, more if the file fits the L3. It never \
+                  exceeds memory bandwidth. Cold is the device with readahead: hard disk 0.1–0.25 GB/s, SATA 0.5, \
+                  NVMe 1–7. Many requests at once reach more (disk.sequential). In a guest cold means this kernel's \
+                  cache only; the host may still have the file in its own.",
+        method: "The file is read in pieces of 64 KiB, as lmbench does, and every piece is added up and checked. \
+                 Before each cold pass it is synced and dropped with posix_fadvise. mincore must confirm that: more \
+                 than 1 % still cached fails the pass. cached_share is the largest share found before a cold pass \
+                 and the smallest before warm ones.",
         source: file!(),
         metrics: METRICS,
         params: PARAMS,
@@ -60,17 +59,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::MMAP,
-        title: "Reading a mapped file",
-        about: "Maps a file of our own and adds up all of it in place. io: warm, the mapping stays and its pages are mapped \
-                in already, so that no kernel is involved; cold, each pass has a new mapping, which is made before the clock \
-                starts. open_close: open, mmap, add up, munmap, close, which takes a page fault for every 64 KiB (the \
-                kernel maps 16 pages around a fault). Warm and cold are those of file.read, shown by mincore before each \
-                cold pass; every sum is checked.",
-        reading: "io of a warm file is reading memory: as fast as memory.bandwidth reads a block of that size, and a figure \
-                  above that of a file beyond the caches is a mistake. open_close adds the page faults, half to a tenth \
-                  of it. Cold it is the device behind faults one at a time with readahead: less than file.read mostly. A \
-                  cold figure above the memory's was warm in truth, and is rejected. In a guest cold means out of this \
-                  kernel's cache only: the host may well have it in its own.",
+        title: "Mapped file read",
+        about: "Bandwidth of adding up a file in place through mmap, warm or cold as in file.read. open_close \
+                includes open, mmap, munmap and close.",
+        reading: "Warm io is as fast as memory.bandwidth for a block of that size. open_close adds page faults and \
+                  reaches a tenth to a half of that. Cold is the device behind single faults with readahead, mostly \
+                  slower than file.read. In a guest cold means this kernel's cache only; the host may still have the \
+                  file in its own.",
+        method: "Warm io keeps its mapping with all pages entered, so the kernel has no part. Cold makes a new \
+                 mapping before the clock starts. open_close takes one fault for every 64 KiB, as the kernel maps 16 \
+                 pages around a fault. mincore is asked before each cold pass. A cold figure above memory bandwidth \
+                 is rejected, because the file was warm. Every sum is checked.",
         source: file!(),
         metrics: METRICS,
         params: PARAMS,

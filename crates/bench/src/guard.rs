@@ -50,19 +50,18 @@ const fn value(name: MetricId, title: &'static str, unit: &'static str, better: 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::COMMAND,
     title: "Guarded command",
-    about: "Runs a program, unmodified, as often as asked, each run a visit of its own, and watches its tasks from outside \
-            through /proc, up to a hundred times a second (of many tasks less often: looking takes 2 % of a CPU at most). What it is judged by is its wall time or a figure from its output. \
-            CPU time, switches and faults are the kernel's, of all processes below it that were waited for; migrations and \
-            waiting are those of its tasks as they were last seen, so what a task did in its last hundredth of a second \
-            is not in them. Occupancy is the share of pairs of busy tasks on one CPU, or on two CPUs of a class, over all looks. \
-            `spread` pins tasks to CPUs in turn as they are seen at work and lets go of those that rest; one that lives \
-            shorter than a look is not pinned and runs where the one that started it may. At most 256 tasks are watched at a \
-            time. `same-cpu` starts the program with one CPU allowed. `duet` starts two programs at once, each on its own of two \
-            like CPUs, which they swap for every other round.",
-    reading: "Every run is one value: compare runs, not moments. Where the free placement swings and the pinned ones do \
-              not, the scheduler's choice is what moves it; `occupancy` says how often tasks shared a CPU. What others did \
-              meanwhile, the clock and stolen time stand beside it as for every other row. `watch_cpu` is what the watching \
-              itself took of one CPU, reading the program's output included.",
+    about: "Wall time of a program, or a figure from its output, for each placement. The program runs unmodified \
+            while Assay watches its tasks through /proc.",
+    reading: "Every run is one value: compare runs, not samples. If the free placement varies and the pinned ones do \
+              not, the scheduler's choice moves the result. occupancy is how often two busy tasks shared a CPU. \
+              watch_cpu is the share of one CPU that watching took.",
+    method: "Each run is a pass. Tasks are read up to a hundred times a second. Many tasks are read less often, \
+             within 2 % of a CPU; at most 256 are watched. CPU time, switches and faults are the kernel's, of all \
+             processes that were waited for. Migrations and waiting are as last seen, so the last hundredth of a \
+             second is missing. Occupancy is the share of pairs of busy tasks on one CPU, or at each distance. \
+             `spread` pins tasks round-robin as they become busy and releases those that rest. A task that lives for \
+             less than the interval is not pinned. `same-cpu` starts the program with one allowed CPU. `duet` starts \
+             two programs on two like CPUs and swaps them every other round.",
     source: file!(),
     metrics: &[
         value(ids::metric::RESULT, "wall time", "s", Better::Lower),

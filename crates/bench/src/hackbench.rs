@@ -61,27 +61,23 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::HACKBENCH,
         title: "hackbench",
-        about: "The scheduler benchmark of rt-tests, written anew: `groups` groups of `fds` senders and `fds` receivers each; \
-                every sender writes `loops` messages of `bytes` bytes to every receiver of its group, over socket pairs, \
-                pipes or TCP, as processes or as threads, through the C library as the original does. All wait for one signal; the time is from that signal \
-                until every task has ended and processes are reaped. The defaults are those of rt-tests. Voluntary and \
-                involuntary switches are the kernel's counts of the tasks themselves from the signal on, CPU time from the moment each was \
-                ready; `switches` is the whole machine's counter over the same time, idle tasks' included, and must not be smaller. \
-                What the kernel tells of processes, migrations and waiting too, is \
-                read when all have ended and wait to be reaped, with the clock stopped. Threads are gone when they end, and keeping them took \
-                up to 10 % longer: the kernel sums up their switches and CPU time, and their migrations and waiting are those of a second run of at \
-                most about a second, not timed, in every fourth pass, in which they stay. \
-                Where the kernel lets us (root, CAP_PERFMON) the CPUs are sampled once a ms in such a run, of processes too: `lock_share` is the share of the tasks' samples \
-                in functions that take or await a lock of the kernel (spin locks, reader-writer locks, mutexes, semaphores; not futexes), \
-                `masked_share` that at the end of locks which mask interrupts, where the samples from all that they were held for pile up. \
-                Each receiver counts its bytes and checks the last message. Where the kernel splits a task's CPU time by its ticks, tasks \
-                that live shorter than a few of them may count as all user or all kernel: believe the sum of the two.",
-        reading: "Lower is better, and it is no figure of a machine but of a scheduler's habits: a receiver with nothing to \
-                  read and a sender with a full buffer sleep (voluntary switches); being preempted by whom one has just \
-                  woken, or at the end of a slice, is an involuntary one. Many involuntary switches beside a long time mean \
-                  that tasks are interrupted before their partners have anything to do. A large `lock_share` is tasks in each other's \
-                  way inside the kernel; what spins with interrupts masked hides in `masked_share`, beside plain work. Compare equal parameters only; \
-                  runs of one setting differ by 5 to 20 %.",
+        about: "Time for groups of senders and receivers to exchange small messages, as hackbench of rt-tests does. \
+                Tasks are processes or threads; messages go over sockets, pipes or TCP.",
+        reading: "Lower is better, but it measures the scheduler's habits more than the hardware. Compare equal \
+                  parameters only; runs of one setting differ by 5–20 %. Many involuntary switches with a long time \
+                  mean that tasks are preempted before their partners have work. A large lock_share means contention \
+                  inside the kernel. Time that spins with interrupts masked shows in masked_share, together with \
+                  other work.",
+        method: "Every sender writes `loops` messages of `bytes` bytes to each receiver of its group, through the C \
+                 library. Defaults are those of rt-tests. The time runs from one start signal until all tasks have \
+                 ended and are reaped. Switches of the tasks are the kernel's counts from the signal on. `switches` \
+                 counts the whole host, idle tasks included, and must not be smaller. Process figures are read \
+                 before reaping, with the clock stopped. Threads are gone when they end. Their migrations and \
+                 waiting come from a second, untimed run of about a second in every fourth pass. As root the CPUs \
+                 are sampled each ms in such a run. lock_share is samples in functions that take or wait for kernel \
+                 locks, without futexes. masked_share is samples at the end of locks that mask interrupts. Receivers \
+                 count bytes and check the last message. A kernel that splits CPU time by ticks may count short \
+                 tasks as all user or all kernel; use the sum.",
         metrics: METRICS,
         cases: hackbench_cases,
         run: |case, sampler| run(case, sampler, false),
@@ -89,13 +85,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::MESSAGING,
-        title: "Messages under load, with their latency",
-        about: "The tasks of sched.hackbench with a clock reading in every message: the latency of a message is from right \
-                before the sender writes it until its receiver has read it, so the time in a full buffer is part of it. All latencies of a run \
-                are counted in buckets of 0.8 %.",
-        reading: "One wall time hides response: two settings with equal times may differ tenfold in what the slowest of a \
-                  hundred messages wait. A median of hundreds of us means full buffers: the senders run long before a \
-                  receiver does. Lower is better for whoever waits for answers; throughput is the time beside it.",
+        title: "Message latency under load",
+        about: "Latency of each hackbench message, from before the sender writes it until the receiver has read it. \
+                Time in a full buffer counts.",
+        reading: "Lower is better for work that waits for answers. Two settings with equal times may differ tenfold \
+                  in the slowest hundredth of messages. A median of hundreds of µs means full buffers: the senders \
+                  run long before a receiver does. The total time is given too.",
+        method: "The tasks of sched.hackbench put a clock reading into every message. All latencies of a run go into \
+                 buckets of 0.8 %.",
         metrics: MESSAGING_METRICS,
         cases: messaging_cases,
         run: |case, sampler| run(case, sampler, true),

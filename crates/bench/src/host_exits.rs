@@ -29,15 +29,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::IPI,
         title: "Interrupt of another CPU",
-        about: "A memory barrier on all threads of a process (membarrier, private expedited): the kernel interrupts each CPU that \
-                runs one of them and waits for its answer. Timed while a second thread of ours runs on another CPU \
-                (state=running), and while that thread sleeps (state=away): then the call interrupts none. Windows of both in \
-                turn; `interrupt` is their difference, window by window. Beside it, on x86, `exit`: asking cpuid, which every \
-                hypervisor answers itself.",
-        reading: "Bare metal 0.5 to 2 µs. A guest whose host virtualises interrupts in hardware (AVIC, APICv with IPI \
-                  virtualisation) pays about as much, which is less than one exit. From two exits on the sender and the receiver \
-                  leave the guest. Between these it is posted interrupts, or a fast exit: that cannot be told by time alone. \
-                  Programs of many threads pay this at each unmapping, migration and wake-up.",
+        about: "What interrupting another CPU costs: a memory barrier (membarrier) on a thread that runs there. \
+                `interrupt` is that less a barrier while the thread sleeps.",
+        reading: "Bare metal takes 0.5–2 µs. A guest with hardware virtualised interrupts (AVIC, APICv) pays about \
+                  the same, less than one `exit`. Two exits and more mean that sender and receiver leave the guest. \
+                  Values between are posted interrupts or a fast exit; time alone cannot separate them. Threaded \
+                  programs pay this at every unmapping, migration and wake-up.",
+        method: "The kernel interrupts each CPU that runs a thread of the process and waits for its answer (private \
+                 expedited membarrier). Samples alternate between the thread running (state=running) and asleep \
+                 (state=away). `interrupt` is their difference, sample by sample. On x86 `exit` times cpuid, which \
+                 every hypervisor answers itself.",
         source: file!(),
         metrics: &[
             latency_ns(ids::metric::LATENCY, "time of a barrier"),
@@ -52,13 +53,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::TIMER,
-        title: "Setting the hardware's timer",
-        about: "Arms a timer and disarms it before it expires (timerfd_settime twice). expiry=near, in 0.2 ms: it is the next of \
-                this CPU, so the kernel writes its moment to the timer hardware, and writes another one when it is disarmed. \
-                expiry=far, in an hour: others come first, and the hardware is left alone. Windows of both in turn; `reprogram` \
-                is their difference, window by window, for two writes. Beside it, on x86, `exit`: asking cpuid.",
-        reading: "Bare metal: 0.1 to 0.3 µs for both writes. In a guest each write of the TSC deadline is an exit, most often a \
-                  fast one: 0.5 to 2 µs each. Event loops and networks that arm a timer for each request pay it each time.",
+        title: "Hardware timer",
+        about: "What setting the CPU's hardware timer costs. `reprogram` is arming and disarming a near timer less \
+                the same for a far timer.",
+        reading: "Bare metal takes 0.1–0.3 µs for both writes. In a guest each write of the TSC deadline is an exit, \
+                  usually a fast one of 0.5–2 µs. Event loops and network stacks that arm a timer for each request \
+                  pay this every time.",
+        method: "timerfd_settime is called twice. expiry=near expires in 0.2 ms and is the next timer of this CPU, \
+                 so the kernel writes the hardware twice. expiry=far expires in an hour and leaves the hardware \
+                 alone. Samples alternate, and `reprogram` is their difference, sample by sample. On x86 `exit` \
+                 times cpuid.",
         source: file!(),
         metrics: &[
             latency_ns(ids::metric::LATENCY, "arming and disarming"),
@@ -222,13 +226,13 @@ const STRETCH: f64 = 0.5;
 
 /// The yardstick: an exit, where asking cpuid is one.
 fn exits(sampler: &mut Sampler, params: Params) -> anyhow::Result<()> {
-    if !cpuid::TRAPS {
+    if !cpuid::CAUSES_VM_EXIT {
         return Ok(());
     }
-    let (first, mut changed) = (cpuid::trap(), 0u64);
+    let (first, mut changed) = (cpuid::cause_vm_exit(), 0u64);
     sampler.time(Point::new(ids::metric::EXIT, 1.0).at(params).stretch(STRETCH), |n| {
         for _ in 0..n {
-            changed += u64::from(cpuid::trap() != first);
+            changed += u64::from(cpuid::cause_vm_exit() != first);
         }
     })?;
     check_answer(changed == 0, || format!("cpuid changed its answer {changed} times"))
@@ -281,7 +285,7 @@ mod tests {
         let samples = visit_all(case);
         let named = |name: MetricId| samples.iter().filter(|one| one.metrics == [name]).count();
         assert_eq!((named(ids::metric::LATENCY), named(ids::metric::INTERRUPT)), (2, 1));
-        assert_eq!(named(ids::metric::EXIT), usize::from(cpuid::TRAPS));
+        assert_eq!(named(ids::metric::EXIT), usize::from(cpuid::CAUSES_VM_EXIT));
     }
 
     #[test]

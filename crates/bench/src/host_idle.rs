@@ -12,13 +12,14 @@ use sys::crew::{Partner, Wait};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::IDLE,
     title: "Wake-up after idling",
-    about: "A process on one CPU spins for 20 µs, 200 µs or 2 ms, in turn, while its partner sleeps on another CPU; then it \
-            wakes the partner (futex), which reads the clock as soon as it runs. Nothing else runs on the partner's CPU: it idles \
-            all the while, by the kernel's idle loop in the guest and by the host's below it.",
-    reading: "Bare metal: 2 to 5 µs, and up to hundreds of µs after 2 ms where deep idle states are allowed. In a guest that halts \
-              with an exit: 5 to 60 µs. As quick after 20 µs as bare metal, and slower after 2 ms: the host polls for \
-              a while before it lets the CPU go (halt_poll_ns, usually 0.2 ms), or the guest does (haltpoll). As quick after 2 ms, \
-              too: halting takes no exit (the CPU is the guest's own), or idle=poll.",
+    about: "Time to wake a process on another CPU that was idle for 20 µs, 200 µs or 2 ms. Waking idle CPUs is \
+            common in real services.",
+    reading: "Bare metal takes 2–5 µs, up to hundreds of µs after 2 ms if deep idle states are allowed. A guest that \
+              exits to halt takes 5–60 µs. Fast after 20 µs but slow after 2 ms means that host (halt_poll_ns) or \
+              guest (haltpoll) polls first. Fast after 2 ms too means that halting needs no exit, or idle=poll.",
+    method: "One process spins for the time, while its partner sleeps on another CPU on which nothing else runs. \
+             Then it wakes the partner with a futex, and the partner reads the clock as soon as it runs. The three \
+             lengths alternate.",
     source: file!(),
     metrics: &[
         quantile_us(ids::metric::WAKE_P50, "until it runs, median", 0.5),

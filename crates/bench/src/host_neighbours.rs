@@ -16,18 +16,18 @@ use model::{Better, Case, CpuSet, Form, Metric, Pages, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::NEIGHBOURS,
     title: "Memory and cache at rest",
-    about: "One task looks at memory for some milliseconds, sleeps, and looks again, 75 ms from look to look, while nothing else of \
-            ours runs. A look times 3600 dependent loads whose lines were flushed before, each on a page whose translation is \
-            there (`latency`); reads 4 MiB that were flushed, one page after the other (`bandwidth`); then it reads a \
-            working set whole, waits for 0.25 ms and times loads of 3360 of its lines, spread evenly: those that take \
-            less than half of a load from memory are still in a cache (`kept`). Working sets have 1 MiB to twice the \
-            last-level cache that the kernel reports, 64 MiB at most, by powers of two (`size`), in turn. The largest \
-            product of a turn is what this CPU gets of the cache then (`cache`). All is kept in the order of time (`moment`). \
-            Sums and the end of every walk are checked.",
-    reading: "`cache` near the size that the kernel reports, and the same in every turn: the cache is ours. Far below: the host gives \
-              this guest a part of it (CAT), or other guests fill it. A share that moves within the minute: others come and \
-              go. Near the largest working set: it may be any amount more. `latency` that rises now and then while we are \
-              at rest: others use the memory; the report says for how much of the time. Caches nearer than the last level count as well.",
+    about: "How much of the last-level cache this guest gets. Memory latency and bandwidth are measured over a \
+            minute of otherwise no work.",
+    reading: "`cache` near the reported size, always the same, is good: the cache is this host's alone. Far below, \
+              the host limits the guest's share (CAT) or other guests fill it. A share that changes means that other \
+              guests come and go. `cache` near the largest working set may be more. Spikes of `latency` at rest mean \
+              that other guests use the memory. Nearer caches count as well.",
+    method: "One task measures for some ms every 75 ms and sleeps in between. `latency` is 3600 dependent loads of \
+             flushed lines on pages whose translations are present. `bandwidth` reads 4 MiB of flushed lines. Then a \
+             working set is read whole. After 0.25 ms, 3360 of its lines are timed: those below half of a memory \
+             load were still cached (`kept`). Working sets (`size`) go from 1 MiB to twice the reported cache, at \
+             most 64 MiB, by powers of two. `cache` is the largest product of size and share. `moment` is the time. \
+             Sums and ends of walks are checked.",
     source: file!(),
     metrics: &[
         Metric::new(ids::metric::CACHE, "cache that one CPU gets", "MiB", Better::Higher, Form::Value),

@@ -7,7 +7,7 @@ use model::vocabulary::host as ids;
 use model::{Better, Case, Covariates, CpuSet, Form, Metric, Packed, Params};
 use std::path::Path;
 use std::rc::Rc;
-use sys::counters::{CpuTime, CpuTimes, units_per_second};
+use sys::counters::{CpuTime, CpuTimes, ticks_per_second};
 use sys::crew::{Body, Team};
 
 mod watcher;
@@ -24,21 +24,19 @@ const fn gap(name: MetricId, title: &'static str, q: f64) -> Metric {
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PAUSES,
-    title: "Pauses of every CPU",
-    about: "One process on every usable CPU reads the clock again and again for a second or more, all at once, and notes each \
-            gap above 3 µs between two readings. At a gap of 20 µs or more it reads its run-queue delay \
-            (/proc/self/schedstat; where the kernel has none, its involuntary switches): a gap in which the process waited for \
-            its CPU is the doing of another task of this system. `withheld` is the share of time in gaps of 100 µs and more in \
-            which it did not wait: no task of this system ran there, and no tick takes that long. `by_tasks` is the share in \
-            gaps in which it waited, `paused` that of all gaps. All gaps of 20 µs and more are kept with their moment \
-            (`pause`: its length, of windows that each end with it), so that those of different CPUs can be put on one time line. Beside them the \
-            kernel's own counts of the same time: stolen, and in interrupts (/proc/stat). At the end each process times chains \
-            of dependent additions, as cpu.clock does: the clock of its CPU (`clock`).",
-    reading: "Bare metal: gaps of 1 to 10 µs at every tick, and `withheld` near 0; a few gaps of 100 to 400 µs on all CPUs at \
-              once are system management interrupts of the firmware. A guest's ticks take 10 to 50 µs. `withheld` above 0.5 % \
-              in a guest: the host ran somebody else on this CPU's core. CPUs that never run at once share one; CPUs that stop \
-              and go on together are stopped as a guest: by a quota, a migration, a snapshot. `by_tasks`: what else runs on \
-              this system.",
+    title: "CPU pauses",
+    about: "How long each CPU stops running Assay's process, and whether other tasks or the host took the time. A \
+            process on every CPU reads the clock continuously.",
+    reading: "`withheld` near 0 is good: the host did not take CPU time. Above 0.5 % in a guest, the host ran other \
+              work on this core. Bare metal shows gaps of 1–10 µs at each tick; rare gaps of 100–400 µs on all CPUs \
+              are firmware interrupts (SMI). CPUs that never run at once share one. CPUs that stop together are a \
+              guest paused by a quota, migration or snapshot. `by_tasks` is other work on this host.",
+    method: "Each process notes gaps above 3 µs between two clock readings. At gaps of 20 µs and more it reads its \
+             run-queue delay (/proc/self/schedstat), else its involuntary switches. A gap in which it waited for its \
+             CPU is another task of this system. `withheld` is the share of time in gaps of 100 µs and more in which \
+             it did not wait. `by_tasks` is the share in which it waited, `paused` all gaps. Gaps of 20 µs and more \
+             are kept with their time (`pause`). Steal and interrupt time come from /proc/stat. At the end each \
+             process times its core clock (`clock`) as cpu.clock does.",
     source: file!(),
     metrics: &[
         share(ids::metric::WITHHELD, "withheld by the host"),
@@ -113,9 +111,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     };
     let mut team = Team::start(&seats, clock, build)?;
     let mut times = CpuTimes::open(Path::new("/"));
-    let before = times.each();
+    let before = times.of_each_cpu();
     let laps = team.round(watch_ns(sampler.windows().window_ns) as u64)?;
-    let after = times.each();
+    let after = times.of_each_cpu();
     // Of all CPUs the same moment, from which their pauses are counted.
     let origin = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
     for (seat, (cpu, lap)) in cpus(case).zip(&laps).enumerate() {
@@ -193,7 +191,7 @@ fn emit_counts(
         return Ok(());
     }
     let percent =
-        |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / units_per_second() / (ns / 1e9);
+        |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / ticks_per_second() / (ns / 1e9);
     // Where a host hides stolen time, none was ever counted.
     if after.steal > 0 {
         sampler.value(at(cpu), ids::metric::STOLEN, percent(after.steal, before.steal), ns)?;

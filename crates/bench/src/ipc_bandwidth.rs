@@ -39,42 +39,45 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::PIPE_BANDWIDTH,
         title: "Pipe bandwidth",
-        about: "A process writes messages of one size into a pipe without end, another reads each whole; timed where they are read, \
-                with the pipe as full at the beginning as at the end. lmbench's bw_pipe moves messages of 64 KB. Every byte is \
-                counted; each message carries its number at its head and at an offset that wanders, and both are looked at, 10 ns \
-                a message. Gross and net: the kernel copies every byte in and out again, so the same is timed in this very \
-                process: memcpy of such messages into a buffer of a pipe's size (64 KiB) and out of it (`copy`). On one CPU the \
-                two add up: `copy_share` is their share of the time, `net` the bandwidth if the copying took no time. It is a \
-                difference by definition, an estimate where the share is above a tenth, and left out above nine tenths, where \
-                the rest is not resolvable. On two CPUs both copies run at once, and neither share nor net is claimed.",
-        reading: "64 KiB messages: 2 to 6 GB/s on one CPU, more or less on two, where the data changes caches and each full or \
-                  empty pipe costs a wake-up. Small messages are bound by the system calls (64 B: 0.1 to 0.3 GB/s). The net \
-                  figure holds the calls, page handling and switches; page allocation shows between 4 KiB and 64 KiB.",
+        about: "Bandwidth of messages from one process to another through a pipe, by message size. `net` leaves out \
+                the kernel's copying of the data.",
+        reading: "More is better. 64 KiB messages reach 2–6 GB/s on one CPU. Two CPUs give more or less, because \
+                  data changes caches and a full or empty pipe costs a wake-up. Small messages are limited by system \
+                  calls (64 bytes: 0.1–0.3 GB/s). `net` holds calls, page handling and switches.",
+        method: "One process writes without end, another reads each message whole, as lmbench's bw_pipe does with 64 \
+                 KB. Time is taken at the reader, with the pipe as full at the end as at the start. Every byte is \
+                 counted. Each message has its number at its head and at a moving offset; checking both takes 10 ns. \
+                 The kernel copies every byte in and out again. `copy` times memcpy of such messages into a 64 KiB \
+                 buffer and out of it in the same process. On one CPU `copy_share` is its share of the time, and \
+                 `net` the bandwidth without it. It is an estimate above a share of 10 % and left out above 90 %. On \
+                 two CPUs both copies overlap, so neither is given.",
         run: |case, sampler| run(case, sampler, pipe),
         ..BANDWIDTH
     },
     Benchmark {
         id: ids::UNIX_BANDWIDTH,
         title: "Unix stream socket bandwidth",
-        about: "As ipc.pipe-bandwidth over a pair of Unix stream sockets with buffers as the system gives them (lmbench's bw_unix). \
-                Every byte is counted, each message's number is checked at its head and at an offset that wanders. Gross, and net of \
-                the data's own copying as told there.",
-        reading: "64 KiB messages: 2 to 8 GB/s. The buffer is some 200 KB (net.core.wmem_default), so that tasks on one CPU change \
-                  places seldom; beyond the size of the L2 the data goes by the last-level cache. Small messages are slower than \
-                  by a pipe: each is a socket buffer of its own.",
+        about: "Bandwidth of messages from one process to another through a pair of Unix stream sockets. `net` \
+                leaves out the copying of the data.",
+        reading: "More is better: 2–8 GB/s with 64 KiB messages. The buffer is about 200 KB (net.core.wmem_default), \
+                  so tasks on one CPU switch rarely. Data beyond the size of L2 goes through the last-level cache. \
+                  Small messages are slower than through a pipe, since each is its own socket buffer.",
+        method: "As ipc.pipe-bandwidth, with the system's default buffers (lmbench's bw_unix). Every byte is \
+                 counted, and each message's number is checked at its head and at a moving offset.",
         run: |case, sampler| run(case, sampler, unix),
         ..BANDWIDTH
     },
     Benchmark {
         id: ids::TCP_BANDWIDTH,
         title: "TCP bandwidth over loopback",
-        about: "As ipc.pipe-bandwidth over a TCP connection on 127.0.0.1. As lmbench's bw_tcp it asks for socket buffers of 1 MiB, \
-                of which the kernel grants what net.core.rmem_max and wmem_max allow; small messages are gathered (no TCP_NODELAY). \
-                Every byte is counted, each message's number is checked at its head and at an offset that wanders. Gross, and net \
-                of the data's own copying as told there. No network card takes part.",
-        reading: "64 KiB messages: 1.5 to 6 GB/s; segments of 64 KB go through the stack at a time, acknowledgements come back the \
-                  same way. Firewall rules, conntrack and packet filters on loopback take their share a segment; interrupt work on \
-                  the sender's CPU is part of the figure.",
+        about: "Bandwidth of messages from one process to another over a TCP connection on 127.0.0.1. No network \
+                card takes part.",
+        reading: "More is better: 1.5–6 GB/s with 64 KiB messages. Segments of 64 KB go through the stack, and \
+                  acknowledgements return the same way. Firewall rules, conntrack and packet filters on loopback \
+                  cost time for each segment. Interrupt work on the sender's CPU is part of the figure.",
+        method: "As ipc.pipe-bandwidth. Socket buffers of 1 MiB are requested, as lmbench's bw_tcp does; \
+                 net.core.rmem_max and wmem_max limit them. Small messages are gathered (no TCP_NODELAY). Every byte \
+                 is counted, and each message's number is checked at its head and at a moving offset.",
         run: |case, sampler| run(case, sampler, tcp),
         ..BANDWIDTH
     },

@@ -27,23 +27,25 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::TCP_CONNECT,
         title: "TCP connection over loopback",
-        about: "A process makes sockets, connects each to a partner that listens on 127.0.0.1, and closes it; the partner accepts and \
-                closes (lmbench's lat_connect). After every 16 the two compare their counts, so that neither runs away and the \
-                partner's work is in the figure. The caller closes by reset (SO_LINGER of 0): no connection stays in TIME_WAIT, of \
-                which lmbench warns because they use up the ports.",
-        reading: "10 to 30 µs: three packets and a reset through the stack, two sockets with their files made and freed, a share of a \
-                  wake-up. On two CPUs accepting goes on beside, and the figure is the longer side. Conntrack, firewall rules and \
-                  security modules add to every connection.",
+        about: "Time to open a TCP connection to a process on 127.0.0.1 and close it, with accept and close at the \
+                other end.",
+        reading: "Lower is better: 10–30 µs for three packets and a reset, two sockets and part of a wake-up. On two \
+                  CPUs accepting overlaps with connecting, so the figure is the longer side. Conntrack, firewall \
+                  rules and security modules add to every connection.",
+        method: "As lmbench's lat_connect. After every 16 connections both processes compare their counts, so the \
+                 partner's work is in the figure. The caller closes by reset (SO_LINGER of 0), so no connection \
+                 stays in TIME_WAIT and no port is used up.",
         run: |case, sampler| run(case, sampler, tcp),
         ..CONNECT
     },
     Benchmark {
         id: ids::UNIX_CONNECT,
         title: "Unix stream socket connection",
-        about: "As ipc.tcp-connect by Unix stream sockets under an abstract name, which no file stands for: a socket made, connected to \
-                a partner that listens, closed; the partner accepts and closes. After every 16 the two compare their counts.",
-        reading: "4 to 12 µs: no packets, but two sockets and their files made and freed, and a share of a wake-up. Well below \
-                  ipc.tcp-connect; what local services pay for each client that comes anew.",
+        about: "Time to open a Unix stream socket connection and close it, with accept and close at the other end.",
+        reading: "Lower is better: 4–12 µs for two sockets and part of a wake-up, without packets. That is well \
+                  below ipc.tcp-connect. Local services pay it for each new client. Security modules add to it.",
+        method: "As ipc.tcp-connect, under an abstract name that needs no file. After every 16 connections both \
+                 processes compare their counts.",
         run: |case, sampler| run(case, sampler, unix),
         ..CONNECT
     },

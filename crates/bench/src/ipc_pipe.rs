@@ -11,21 +11,19 @@ use model::{Case, Placement};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PIPE_PINGPONG,
     title: "Pipe ping-pong",
-    about: "Two processes pass one token of 8 bytes to and fro over two pipes (the shape of UnixBench's pipe-based \
-            context switching): each write wakes the partner, each read sleeps until the token is back. The partner \
-            adds one to the token each time and the count is checked. Measured with both on one CPU, pinned to two \
-            CPUs at each distance that this machine has, and free to run where the scheduler puts them; for the free \
-            pair occupancy says which share of the rounds it spent at which distance, looked at every 8 rounds and counted \
-            window by window. On two CPUs it is measured a second time with both kept awake by a spinner of the lowest \
-            priority (SCHED_IDLE): what is left out then is waking a CPU from idle. A wake-up's latency (from before the \
-            sending until the woken task has the token) stands in three parts: waking, the waker in its call; waiting, \
-            runnable and not running by the kernel's count (run delay); switching, the rest: the interrupt to another CPU, \
-            its way out of idle, the switch, the way back to the task. Where the waker itself puts the task on the other \
-            CPU's queue, as kernels before 6.0 do within one cache, the way out of idle counts as waiting.",
-    reading: "A placement's figure is the kernel's cost of a wake-up and a switch there. The free figure is a mix of \
-              the pinned ones and says more of the scheduler's choice than of the CPU: never compare machines by it. \
-              The high score may be the worse system: on one CPU the woken task waits for its waker to go to sleep, \
-              which the wake-up latency beside it shows for tasks that do more than pass a token.",
+    about: "Rate at which two processes pass a token over two pipes, for each placement. Each write wakes the \
+            partner, each read sleeps until the token returns.",
+    reading: "A pinned figure is the kernel's cost of a wake-up and a switch at that distance. The free figure is a \
+              mix of the pinned ones and shows the scheduler's choice. Never compare hosts by it. A higher score is \
+              not a better host. On one CPU the woken task must wait until its waker sleeps, which the wake-up \
+              latency shows.",
+    method: "The token has 8 bytes, as in UnixBench's pipe-based context switching. The partner adds one each time, \
+             and the count is checked. Occupancy is the share of rounds at each distance, read every 8 rounds. On \
+             two CPUs a second measurement keeps both awake with a task of lowest priority (SCHED_IDLE). It leaves \
+             out waking an idle CPU. Wake-up latency runs from before the send until the woken task has the token. \
+             `waking` is the waker's call, `waiting` the kernel's run delay. `switching` is the rest: the interrupt, \
+             the way out of idle, the switch, and the return. Kernels before 6.0 queue the task on the other CPU \
+             themselves within one cache; leaving idle then counts as waiting.",
     source: file!(),
     metrics: &[
         per_second(ids::metric::ROUND_TRIPS, "round trips a second"),

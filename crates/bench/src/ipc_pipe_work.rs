@@ -18,15 +18,13 @@ use sys::crew::Lines;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PIPE_WORK,
     title: "Pipe ping-pong with work",
-    about: "Two processes pass a token to and fro over two pipes, as in ipc.pipe-pingpong, but each has as much work of its \
-            own in every round: whoever sends works before it waits for the answer, whoever receives works before it \
-            answers. On two CPUs the two can work at the same time, on one they cannot. The work is a chain of dependent \
-            additions in registers, as many as take work_ns at the core clock measured when the visit began. The figure is a \
-            whole round; the token and the sums of the work are checked.",
-    reading: "With next to no work one CPU wins by far, as in the plain ping-pong: a wake-up across CPUs costs 5 to 50 µs, \
-              in guests up to 100. Where the line of two CPUs falls below that of one, the wake-up is paid for by working \
-              at the same time: about there, real programs want their tasks apart, and a test without work says the \
-              opposite. Far beyond it two CPUs take half as long.",
+    about: "Time of a pipe ping-pong round in which each process also works for a fixed time, on one CPU and on two.",
+    reading: "Lower is better. With little work one CPU wins, because waking another CPU costs 5–50 µs, in guests up \
+              to 100. Where the lines cross, working in parallel pays for the wake-up. Above that amount of work \
+              real programs are faster on two CPUs. Far above it, two CPUs take half as long.",
+    method: "The sender works before it waits for the answer, the receiver before it answers, so two CPUs can work \
+             at once. The work is a chain of dependent additions in registers that takes work_ns at the core clock \
+             measured when the pass began. The token and the sums are checked.",
     source: file!(),
     metrics: &[LATENCY, OCCUPANCY],
     params: &[Param::int(ids::param::WORK_NS, "work of each process in a round, ns", 1..=1 << 30), CLASS],

@@ -39,12 +39,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::PIPE,
         title: "Pipe round trip",
-        about: "Two processes pass a token of 8 bytes to and fro over two pipes. The figure is a full round trip: two messages, \
-                two wake-ups and two switches, as lmbench's lat_pipe counts. The partner adds one to each token, and the count \
-                is checked. The game is that of ipc.pipe-pingpong, told as a latency and in windows of the usual length.",
-        reading: "2 to 5 µs on one CPU: four system calls and two switches. On two CPUs 4 µs where the idle CPU polls, 10 to 20 \
-                  where it is woken by an interrupt, 50 to 100 in a guest whose idle CPUs the hypervisor has to start again. \
-                  The base of every ring of processes (lmbench's lat_ctx takes this off).",
+        about: "Time of a round trip between two processes over two pipes. It consists of two messages, two wake-ups \
+                and two switches.",
+        reading: "Lower is better: 2–5 µs on one CPU for four system calls and two switches. Two CPUs take 4 µs if \
+                  the idle CPU polls, 10–20 if an interrupt wakes it. A guest whose hypervisor must restart idle \
+                  CPUs takes 50–100.",
+        method: "A token of 8 bytes is passed, as in lmbench's lat_pipe. The partner adds one to each token, and the \
+                 count is checked. It is the same exchange as ipc.pipe-pingpong, as a latency and with samples of \
+                 the usual length.",
         cases: near_too,
         run: |case, sampler| play(case, sampler, channel::pipes),
         ..ROUND_TRIP
@@ -52,45 +54,49 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::FIFO,
         title: "FIFO round trip",
-        about: "As ipc.pipe, over two named pipes (FIFOs) made in TMPDIR and unlinked at once. A full round trip, as lmbench's \
-                lat_fifo counts: two messages, two wake-ups, two switches; the partner adds one to each token and the count is \
-                checked.",
-        reading: "The same as ipc.pipe within some per cent: once open, a FIFO is a pipe, but the kernel updates the times of its \
-                  inode at every write. A larger difference is the file system's, or noise.",
+        about: "Time of a round trip between two processes over two named pipes (FIFOs), with two wake-ups and two \
+                switches.",
+        reading: "Lower is better, within a few per cent of ipc.pipe. An open FIFO is a pipe, but each write also \
+                  updates its inode's times. A larger difference comes from the filesystem or is noise.",
+        method: "As ipc.pipe. The FIFOs are made in TMPDIR and unlinked at once (lmbench's lat_fifo). Two messages, \
+                 two wake-ups and two switches; the count is checked.",
         run: |case, sampler| play(case, sampler, channel::fifos),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::UNIX_STREAM,
         title: "Unix stream socket round trip",
-        about: "Two processes pass a token of 8 bytes to and fro over a pair of connected Unix stream sockets by read and write. \
-                A full round trip, as lmbench's lat_unix counts: two messages, two wake-ups, two switches; the partner adds one \
-                to each token and the count is checked.",
-        reading: "3 to 7 µs on one CPU, some 30 to 60 % above a pipe: each message is allocated as a socket buffer and charged to \
-                  its sender. On two CPUs the wake-up hides the difference.",
+        about: "Time of a round trip between two processes over connected Unix stream sockets. It consists of two \
+                messages, two wake-ups and two switches.",
+        reading: "Lower is better: 3–7 µs on one CPU, 30–60 % above a pipe. Each message is allocated as a socket \
+                  buffer and charged to its sender. On two CPUs the wake-up hides the difference.",
+        method: "A token of 8 bytes is passed by read and write (lmbench's lat_unix). The partner adds one to each \
+                 token, and the count is checked.",
         run: |case, sampler| play(case, sampler, channel::unix_streams),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::UNIX_DATAGRAM,
         title: "Unix datagram socket round trip",
-        about: "As ipc.unix-stream, by a pair of Unix datagram sockets: a message is a message, with its borders. A full round \
-                trip: two messages, two wake-ups, two switches; the partner adds one to each token and the count is checked. \
-                lmbench has no such row.",
-        reading: "Near ipc.unix-stream, a few per cent to either side: no byte stream to keep together, but a queue to guard \
-                  against being overrun.",
+        about: "Time of a round trip between two processes over connected Unix datagram sockets, which keep the \
+                borders of messages.",
+        reading: "Lower is better: within a few per cent of ipc.unix-stream. No byte stream must be kept together, \
+                  but the queue is checked for overrun.",
+        method: "As ipc.unix-stream. Two messages, two wake-ups and two switches; the count is checked. lmbench has \
+                 no such row.",
         run: |case, sampler| play(case, sampler, channel::unix_datagrams),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::TCP,
         title: "TCP round trip over loopback",
-        about: "Two processes pass a token of 8 bytes to and fro over a TCP connection on 127.0.0.1 with TCP_NODELAY. A full round \
-                trip, as lmbench's lat_tcp counts: two messages, two wake-ups, two switches, and twice the whole network stack \
-                with its soft interrupt, all in the kernel: no network card takes part. The partner adds one to each token and \
-                the count is checked.",
-        reading: "8 to 20 µs on one CPU; firewall rules (netfilter, conntrack), security modules and packet filters on loopback add \
-                  to every message and are the usual reason for more. What a real network adds is for two hosts to show.",
+        about: "Time of a round trip between two processes over a TCP connection on 127.0.0.1. No network card takes \
+                part.",
+        reading: "Lower is better: 8–20 µs on one CPU. Firewall rules (netfilter, conntrack), security modules and \
+                  packet filters on loopback add to every message and are the usual reason for more. For a real \
+                  network use `assay serve` on another host.",
+        method: "A token of 8 bytes is passed with TCP_NODELAY (lmbench's lat_tcp). Two messages, two wake-ups, two \
+                 switches, and twice the network stack with its soft interrupt. The count is checked.",
         cases: near_too,
         run: |case, sampler| play(case, sampler, channel::tcp),
         ..ROUND_TRIP
@@ -98,33 +104,37 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::UDP,
         title: "UDP round trip over loopback",
-        about: "As ipc.tcp by connected UDP sockets on 127.0.0.1, 8 bytes a datagram. A full round trip, as lmbench's lat_udp \
-                counts: two messages, two wake-ups, two switches, twice the stack without TCP's bookkeeping. The partner adds one \
-                to each token and the count is checked; a datagram that is lost ends the visit.",
-        reading: "6 to 15 µs on one CPU, 10 to 30 % below TCP. Firewall rules and conntrack on loopback add to both.",
+        about: "Time of a round trip between two processes over connected UDP sockets on 127.0.0.1. No network card \
+                takes part.",
+        reading: "Lower is better: 6–15 µs on one CPU, 10–30 % below TCP. Firewall rules and conntrack on loopback \
+                  add to both.",
+        method: "As ipc.tcp, with 8 bytes in a datagram (lmbench's lat_udp). Two messages, two wake-ups and two \
+                 switches; the count is checked. A lost datagram ends the pass.",
         run: |case, sampler| play(case, sampler, channel::udp),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::EVENTFD,
         title: "Eventfd round trip",
-        about: "Two processes wake each other by two event counters (eventfd), which carry the token as their count. A full round \
-                trip: two writes, two reads, two wake-ups, two switches; the partner adds one to each token and the count is \
-                checked. lmbench has no such row.",
-        reading: "A little below a pipe: no buffer to manage, the same wake-up and switch. What is left of it is the price of \
-                  waking and switching by a file descriptor.",
+        about: "Time of a round trip between two processes that wake each other through two event counters \
+                (eventfd).",
+        reading: "Lower is better: a little below a pipe, with the same wake-up and switch but no buffer. It is the \
+                  cost of waking and switching through a file descriptor.",
+        method: "The counters carry the token as their count. Two writes, two reads, two wake-ups and two switches; \
+                 the count is checked. lmbench has no such row.",
         run: |case, sampler| play(case, sampler, channel::events),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::FUTEX,
         title: "Futex round trip",
-        about: "Two processes pass a token in shared memory and wake each other by FUTEX_WAKE; who waits looks once and sleeps by \
-                FUTEX_WAIT, without spinning. A full round trip: two wakes, two waits, two switches; the partner adds one to each \
-                token and the count is checked. It is what contended mutexes and condition variables come down to. lmbench has \
-                no such row.",
-        reading: "1.5 to 4 µs on one CPU: the least that sleeping and waking cost. On two CPUs the wake-up decides, as for the \
-                  pipe; a look that finds the token before the sleep saves one system call now and then.",
+        about: "Time of a round trip between two processes that wake each other through futexes. Contended mutexes \
+                and condition variables come down to this.",
+        reading: "Lower is better: 1.5–4 µs on one CPU, the minimum cost of sleeping and waking. On two CPUs the \
+                  wake-up decides, as for the pipe.",
+        method: "The token is in shared memory. A process checks it once and then sleeps in FUTEX_WAIT, without \
+                 spinning; a check that finds it saves one call. Two wakes, two waits and two switches; the count is \
+                 checked. lmbench has no such row.",
         cases: near_too,
         run: |case, sampler| play(case, sampler, lines::futexes),
         ..ROUND_TRIP
@@ -132,51 +142,54 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SYSV_SEMAPHORE,
         title: "System V semaphore round trip",
-        about: "Two processes pass a token in shared memory and tell each other by a set of two System V semaphores, one semop to \
-                give and one to take. A full round trip: four calls, two wake-ups, two switches; the partner adds one to each token \
-                and the count is checked. lmbench's lat_sem takes and gives in one call and reports half its loop, that is one \
-                hand-over: compare it with half of this figure. The set lives in an IPC namespace of its own where the kernel \
-                allows it, so that it goes with the process; elsewhere under a key that a journal holds before.",
-        reading: "2 to 5 µs on one CPU. Databases wait for each other so. Well above ipc.futex: each operation looks the set up and \
-                  takes its lock.",
+        about: "Time of a round trip between two processes that signal each other through a set of two System V \
+                semaphores.",
+        reading: "Lower is better: 2–5 µs on one CPU. Some databases wait this way. It is well above ipc.futex, \
+                  because each operation looks up the set and takes its lock.",
+        method: "The token is in shared memory; one semop gives and one takes. Four calls, two wake-ups and two \
+                 switches; the count is checked. lmbench's lat_sem reports half of its loop, so compare it with half \
+                 of this figure. The set is made in a private IPC namespace, which ends with the process. If that is \
+                 refused, its key is first written to a journal for clean-up.",
         run: |case, sampler| play(case, sampler, || lines::system_v(&key_of(case))),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::POSIX_SEMAPHORE,
         title: "POSIX semaphore round trip",
-        about: "Two processes pass a token in shared memory and tell each other by two POSIX semaphores (sem_t in shared memory, the \
-                C library's own code). A full round trip: two posts, two waits, two switches; the partner adds one to each token \
-                and the count is checked. lmbench has no such row.",
-        reading: "That of ipc.futex and a little more: a semaphore is a futex with a count in front, and only its slow path is \
-                  taken here.",
+        about: "Time of a round trip between two processes that signal each other through two POSIX semaphores in \
+                shared memory.",
+        reading: "Lower is better: a little above ipc.futex. A semaphore is a futex with a count in front, and only \
+                  its slow path is taken here.",
+        method: "The semaphores are sem_t, with the C library's code. Two posts, two waits and two switches; the \
+                 count is checked. lmbench has no such row.",
         run: |case, sampler| play(case, sampler, lines::posix),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::FCNTL_LOCK,
         title: "Record lock round trip",
-        about: "Two processes hand each other the turn by POSIX record locks (fcntl F_SETLKW) on single bytes of a file in memory: who \
-                has the turn holds two of three bytes and gives back the one that the other waits for. With two bytes it could \
-                take its own lock again before the other has woken up. A full round trip: four calls, two wake-ups, two switches; \
-                the partner adds one to each token and the count is checked. lmbench's lat_fcntl makes as many calls for what it counts \
-                as one, but on the locks of two files, where nobody is held back from taking his own again: on one CPU it switches \
-                0.4 times (perf stat -e context-switches) where this switches twice, and is not to be compared.",
-        reading: "3 to 8 µs on one CPU; all locks of the system stand under few kernel locks, so other users of record locks show \
-                  here. Over network file systems it would be a hundred times as much.",
+        about: "Time of a round trip between two processes through POSIX record locks (fcntl F_SETLKW) on a file in \
+                memory.",
+        reading: "Lower is better: 3–8 µs on one CPU. All record locks of the system share few kernel locks, so \
+                  their other users slow it down. Network filesystems would take a hundred times as long.",
+        method: "The process with the turn holds two of three bytes and releases the one that the other awaits. With \
+                 two bytes it could retake its own lock before the other wakes up. Four calls, two wake-ups and two \
+                 switches; the count is checked. lmbench's lat_fcntl uses locks of two files and lets a process \
+                 retake its own. On one CPU it switches only 0.4 times, so do not compare the two.",
         run: |case, sampler| play(case, sampler, lines::records),
         ..ROUND_TRIP
     },
     Benchmark {
         id: ids::SHARED_MEMORY,
         title: "Shared memory round trip, spinning",
-        about: "Two processes pass a token in shared memory, each looking at its line until the token is there: no system call, no \
-                sleep, no switch. A full round trip: two lines change hands, each with the token and its number. The partner adds \
-                one to each token and the count is checked. lmbench has no such row; memory.core-to-core has the bare line, one \
-                way.",
-        reading: "100 to 300 ns between cores of one cache, 300 to 700 between packages, some 50 between SMT siblings: what waking \
-                  and switching cost is all the rest of the other rows. A free pair that the scheduler puts on one CPU waits for \
-                  the end of a time slice, milliseconds.",
+        about: "Time of a round trip between two processes that spin on shared memory, without system call, sleep or \
+                switch.",
+        reading: "Lower is better: 100–300 ns between cores of one cache, 300–700 between packages, about 50 between \
+                  SMT siblings. What the other rows take above this is waking and switching. A free pair on one CPU \
+                  waits for the end of a time slice, which takes milliseconds.",
+        method: "Each process reads its line until the token is there. Two lines change hands, each with the token \
+                 and its number; the count is checked. lmbench has no such row. memory.core-to-core measures the \
+                 bare line, one way.",
         metrics: &[
             ROUND_TRIP_US,
             pair::VOLUNTARY,

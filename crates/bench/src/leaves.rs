@@ -7,7 +7,7 @@ use super::pair::lines::IN_A_SET;
 use model::Case;
 use model::vocabulary::guard::COMMAND;
 use model::vocabulary::ipc as ids;
-use sys::semaphore::Key;
+use sys::semaphore::SharedKey;
 
 /// Of one visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn leaves(case: &Case) -> Option<Leaves> {
 }
 
 /// Where a visit may make its set.
-pub fn key_of(case: &Case) -> Key {
+pub fn key_of(case: &Case) -> SharedKey {
     match case.inputs.get(SET_KEY) {
         None => Err("nobody keeps a journal of it".to_string()),
         Some(text) => text.parse().map_err(|_| text.clone()),

@@ -128,10 +128,13 @@ pub struct Benchmark {
     /// `group.name`; contains the field's plain words (`memory.…`, `syscall.…`, `ipc.pipe…`).
     pub id: BenchId,
     pub title: &'static str,
-    /// What it measures, and how.
+    /// What it measures, in at most four sentences.
     pub about: &'static str,
     /// How to read the number, what a good value looks like and what moves it.
     pub reading: &'static str,
+    /// How it is measured: the steps and checks that somebody needs who doubts the number; may be
+    /// empty.
+    pub method: &'static str,
     /// The source file: `file!()`.
     pub source: &'static str,
     pub metrics: &'static [Metric],
@@ -161,6 +164,7 @@ impl Benchmark {
         title: "",
         about: "",
         reading: "",
+        method: "",
         source: "",
         metrics: &[LATENCY_NS],
         params: &[],

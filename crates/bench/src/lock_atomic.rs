@@ -10,17 +10,15 @@ use sys::crew::Body;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOCK_ATOMIC,
     title: "Atomic addition",
-    about: "Processes add one to a word that they share, by fetch-and-add (`add`) or by a loop of load and \
-            compare-and-swap that counts what succeeds (`cas`), until the word has reached a number. On one CPU: the bare \
-            instruction, the line stays in L1. On several: all want the line at once, for as long as the window lasts. \
-            The time is that of one addition as each task sees it. What the tasks say that they have added must be what \
-            the word holds: no addition may be lost.",
-    reading: "Alone 4 to 8 ns (18 to 25 cycles on x86, which drains the store buffer; less on recent cores and arm64). \
-              Two SMT siblings share the L1 and pay little; two cores pass the line to and fro: 20 to 100 ns an addition \
-              in one package, 200 and more across packages, times the number of tasks. The rate of all together is the \
-              most that one shared counter can do: it falls below that of one task alone, which is why counters are \
-              kept for each CPU. `cas` fails and repeats under contention. A share below 1: some cores win the line more \
-              often than others.",
+    about: "Time to add one to a shared word, atomically (`add`) or in a compare-and-swap loop (`cas`), for one task \
+            and for several.",
+    reading: "Lower is better: 4–8 ns alone. SMT siblings share the L1 and lose little. Two cores pass the line to \
+              and fro: 20–100 ns in one package, 200 and more across, times the tasks. The rate of all tasks is the \
+              most that one shared counter can do. `cas` fails and repeats under contention. A share below 1 means \
+              that some cores win the line more often.",
+    method: "Processes add until the word has reached a number; the time is that of one addition as each task sees \
+             it. On one CPU the line stays in L1. x86 drains its store buffer, which takes 18–25 cycles; recent \
+             cores and arm64 take less. The additions of all tasks must add up to the word.",
     source: file!(),
     metrics: &[LATENCY_NS, RATE, LEAST_SHARE],
     params: &[Param::choice(

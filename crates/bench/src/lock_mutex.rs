@@ -17,17 +17,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::LOCK_MUTEX,
         title: "Mutex",
-        about: "Processes lock a mutex in memory that they share, add one to a number by a plain load and store, and unlock \
-                it, until the number is reached. The mutex is the three-state futex mutex that glibc's default one is: an \
-                atomic instruction each to lock and to unlock while nobody waits, and sleep at once where it is locked. \
-                On one CPU nobody else wants it; on several all do, all the time. The time is that of one turn as each \
-                task sees it. Two inside at once would lose additions, so that the number must be what all tasks \
-                together have added.",
-        reading: "Alone 10 to 25 ns: two atomic instructions. Fought over, what counts is whether tasks sleep: the owner is \
-                  most often back before the one that was woken, keeps the mutex hot in its cache, and the others sleep \
-                  on (`handed_over` near 0, an unfair share), or each turn costs a wake-up of several microseconds. Both \
-                  are what programs get. Such a tug of war has several levels by its nature; lock.handover measures the \
-                  change of hands alone.",
+        about: "Time to lock a mutex, add one to a number and unlock, for one task and for several that contend.",
+        reading: "Lower is better: 10–25 ns alone for two atomic instructions. Under contention it depends on \
+                  whether tasks sleep. Either the owner relocks before the woken task runs, so others sleep on \
+                  (`handed_over` near 0, unfair shares). Or each turn costs a wake-up of several µs. Several levels \
+                  are normal here; lock.handover measures the hand-over alone.",
+        method: "The mutex is a three-state futex mutex, like glibc's default. Locking and unlocking take one atomic \
+                 instruction each; a locked mutex makes the task sleep at once. The number is raised with a plain \
+                 load and store. Two tasks inside at once would lose additions, so it must equal what all tasks \
+                 added.",
         metrics: &[
             LATENCY_NS,
             RATE,
@@ -42,15 +40,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::LOCK_HANDOVER,
         title: "Mutex hand-over",
-        about: "Two processes in strict alternation by nothing but mutexes: of three mutexes each always waits for one that \
-                the other holds, and whoever gets one unlocks the next (turn t locks mutex t mod 3, then unlocks t+1 mod \
-                3). So every unlock finds a sleeper and every lock waits: the time is that of one hand-over, unlock to \
-                lock. The mutex is that of lock.mutex. Whose turn it is stands in a plain number that each checks and \
-                raises by one. Free tasks note every 8 turns where they are: occupancy.",
-        reading: "On one CPU 1 to 3 µs: a futex wake, a futex wait and a switch between. On two, the wake-up of the other \
-                  CPU: 2 to 5 µs where it polls or sleeps lightly, 10 to 50 µs with deep idle states or in guests, where \
-                  each wake-up of an idle CPU goes by the hypervisor. A lock that is handed over on every use costs that \
-                  much each time, however short the section is.",
+        about: "Time from one process's unlock to the other's lock when a mutex changes its owner every time.",
+        reading: "Lower is better. One CPU takes 1–3 µs: a futex wake, a futex wait and a switch. Two CPUs take 2–5 \
+                  µs if the other CPU polls or sleeps lightly. Deep idle states and guests take 10–50 µs. A lock \
+                  that changes its owner on each use costs this much each time, however short the section is.",
+        method: "Two processes alternate over three mutexes: turn t locks mutex t mod 3, then unlocks t+1 mod 3. \
+                 Every unlock therefore finds a sleeper, and every lock waits. The mutex is that of lock.mutex. Each \
+                 process checks whose turn it is in a plain number and raises it. Free tasks record every 8 turns \
+                 where they run (occupancy).",
         metrics: &[LATENCY_US, OCCUPANCY],
         params: &[CLASS],
         cases: handover_cases,

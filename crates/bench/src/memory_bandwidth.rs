@@ -13,21 +13,19 @@ use model::{Case, Pages, Placement};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::BANDWIDTH,
     title: "Memory bandwidth",
-    about: "Every task works on a block of its own again and again with the widest vectors that the CPU has: read (loads \
-            all words), write, write-nt (non-temporal: past the caches), read-write (adds to every word in place), \
-            copy, copy-nt (on x86 four pages side by side, as C libraries copy much), copy-rep and fill (by the CPU's \
-            own instruction: rep movsb; rep stosb, dc zva), triad (a = b + s × c). All else goes line \
-            after line. What was read, written, copied or computed is checked. Bytes are counted as the program moves them: copy moves \
-            what it reads and what it writes, and so does read-write. A block holds all arrays of its operation. Many \
-            tasks: their bytes together, from the first start to the last end. The memory is asked for as huge pages, \
-            written first and checked to be resident, and bus_traffic is said beside blocks beyond the last-level \
-            cache: what must cross the memory bus when each plain store fetches its line first (write 2 ×, copy \
-            1.5 ×, triad 4/3 × the bytes moved).",
-    reading: "A block inside L1 or L2 shows the core; a block beyond the last-level cache shows the memory, whose \
-              ceiling is channels × transfers per second × 8 bytes: 70 to 90 % of that is healthy with all CPUs. One \
-              CPU alone cannot fill the channels of a server. lmbench reports half of our copy (it counts bytes \
-              copied), STREAM the same. Half of what equal machines give: a missing or wrongly slotted DIMM, remote \
-              memory, or another guest.",
+    about: "Bandwidth of reading, writing and copying blocks of different sizes with the CPU's widest vectors, for \
+            one task and for many.",
+    reading: "A block inside L1 or L2 shows the core, one beyond the last-level cache the memory. The limit is \
+              channels × transfers a second × 8 bytes; 70–90 % of it on all CPUs is good. One CPU cannot use all \
+              channels of a server. lmbench reports half of this copy, because it counts copied bytes only. Half of \
+              what equal hosts reach means a missing or misplaced DIMM, remote memory or other guests.",
+    method: "read loads all words; read-write adds to every word in place. write-nt and copy-nt bypass the caches; \
+             copy-nt on x86 works on four pages at once, as C libraries do. copy-rep and fill use the CPU's own \
+             instruction (rep movsb; rep stosb, dc zva). triad is a = b + s × c. All others go line by line, and \
+             results are checked. Bytes count as the program moves them: copy counts reads and writes. A block holds \
+             all arrays of its operation. Many tasks count all bytes from the first start to the last end. Memory is \
+             on huge pages, written first and checked to be resident. Beyond the last-level cache, bus_traffic adds \
+             the line that each plain store fetches first. It is 2 × for write, 1.5 × for copy, 4/3 × for triad.",
     source: file!(),
     metrics: &[
         gb_per_s(ids::metric::BANDWIDTH, "bandwidth"),

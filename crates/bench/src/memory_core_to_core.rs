@@ -18,19 +18,18 @@ use sys::shared::SharedWords;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CORE_TO_CORE,
     title: "Core to core",
-    about: "Two processes on two CPUs hand a counter to and fro in one cache line: each waits until it reads the \
-            number that it expects and stores the next one, by plain loads and stores as programs do; both spin without \
-            a pause instruction, which would be what is measured. Latency is half a round trip. Each ordered pair has a \
-            line of its own, which no third CPU ever touches, in memory that `from` touched first, so that it lies on \
-            the node of `from`. The count is checked at both sides after every window. All pairs up to 64 CPUs (16 in \
-            the quick profile); above, 24 (8) pairs of each distance spread over the machine, or all with --all-pairs. Pairs \
-            play one at a time, unless a try in the same process has shown that company changes no pair by more than \
-            5 %; the notes of a visit say which.",
-    reading: "Blocks of the matrix show who shares what: SMT siblings 5 to 15 ns, one cluster or last-level cache 20 to \
-              60, meshes up to 90, other caches of a package 80 to 150, other packages 120 to 300. Siblings that the \
-              kernel does not tell of show as pairs below 20 ns: a guest whose virtual CPUs share cores. The two orders \
-              of a pair differ by the node of the line: memory next to `from` is the better half where `from` is near. \
-              A row or column that is slow as a whole: that core's clock is low, or its CPU is shared with others.",
+    about: "Time for one cache line to go from one CPU to another. It is half of a round trip between two spinning \
+            processes.",
+    reading: "Lower is better. SMT siblings take 5–15 ns, a cluster or shared L3 20–60, meshes up to 90. Other L3s \
+              of a package take 80–150, other packages 120–300. Pairs below 20 ns that the kernel does not report as \
+              siblings share a core, as in some guests. A slow row or column is a core with a low clock or other \
+              work. Memory next to `from` is faster if `from` is near.",
+    method: "Each process waits for the number that it expects and stores the next, with plain loads and stores and \
+             no pause. Each ordered pair has its own line, which `from` touches first, so it lies on that node. The \
+             count is checked on both sides after each sample. All pairs are measured up to 64 CPUs (16 in the quick \
+             profile). Above, 24 (8) pairs of each distance are measured, or all with --all-pairs. Pairs run one at \
+             a time, unless a trial shows that others change no pair by more than 5 %. The notes of a pass name \
+             which.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "one-way latency")],
     params: &[
@@ -194,7 +193,7 @@ impl Hall {
         }
         let mut hall = Hall { players, tables, results };
         // All at once, for they have memory to touch.
-        hall.players.values_mut().for_each(|player| player.tell(READY));
+        hall.players.values_mut().for_each(|player| player.give_order(READY));
         for player in hall.players.values_mut() {
             player.answer()?;
         }
@@ -209,7 +208,7 @@ impl Hall {
             table.count += 2 * (trips + WARM_UP);
             let order = table.number << TRIPS_BITS | trips;
             for cpu in [to, from] {
-                self.player(*cpu)?.tell(order);
+                self.player(*cpu)?.give_order(order);
             }
         }
         let mut took = Vec::with_capacity(pairs.len());

@@ -11,13 +11,15 @@ use model::{Case, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CORES,
     title: "L1 bandwidth of each core",
-    about: "One task on one CPU of every core reads a block of half its L1 data cache again and again with the widest \
-            vectors, all cores at once, each timed by itself from its own start to its own end. Every task adds up all \
-            that it reads; a wrong sum names its CPU. Nothing is shared but power and clock.",
-    reading: "A flat line: cores of one kind are equally fast when all work. A core reads 60 to 95 % of its clock times \
-              the bytes that it can load in a cycle (128 with AVX-512, 64 with AVX2, 32 to 64 on ARM). A single low \
-              CPU: its core is throttled, or somebody else uses it or its SMT sibling. Two levels: cores of two kinds, \
-              or packages of different clocks. A wrong sum is a faulty core: take the machine out of service.",
+    about: "L1 read bandwidth of each core while all cores work. It shows cores that are slower than the others, and \
+            computing errors.",
+    reading: "A flat line is good. A core reads 60–95 % of its clock times its load width (128 bytes with AVX-512, \
+              64 with AVX2, 32–64 on ARM). One low CPU is throttled, or other work uses it or its SMT sibling. Two \
+              levels are two kinds of cores or packages with different clocks. A wrong sum is a faulty core: take \
+              the host out of service.",
+    method: "One task on one CPU of every core reads half of its L1 data cache with the widest vectors. Each is \
+             timed from its own start to its own end. Only power and clock are shared. Every task adds up all that \
+             it reads, and a wrong sum names its CPU.",
     source: file!(),
     metrics: &[gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a core")],
     params: &[Param::cpu(ids::param::CPU, "CPU that reads")],

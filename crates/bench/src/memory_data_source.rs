@@ -21,28 +21,23 @@ use dram::{dram, remote_dram};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::DATA_SOURCE,
     title: "Memory latency by source",
-    about: "Dependent loads in random order, each of which is answered by one place. l1: a chain in half the L1 data \
-            cache. l2, l3: lines that all fall into a few sets of the cache before, eight times as many as it has \
-            ways, so that none stays there (sets and ways as the kernel tells them; where it does not, or without huge \
-            pages, a block between the two sizes: the notes say so). core-modified: a partner on another CPU has \
-            just written all 256 lines of the chain; core-shared: it has flushed them to memory and read them back, so \
-            that they are clean in its cache; then this CPU walks the chain once, and only the walks are timed. \
-            l3-remote: after reading the lines the partner reads twice its L2, so that they are left in its L3. dram: \
-            lines that were flushed from all caches, 256 bytes apart, in random order over a block larger than the last \
-            level: memory and address translation; dram within 256 KiB: other lines of the same pages, in turn with \
-            those, in random order inside one group of so many bytes before the next group: memory with translations \
-            that the nearest TLB holds; within 4 MiB: with those that the second level holds. translation: by how much \
-            the order over the whole block took longer, window by window. dram-remote: the same with the memory bound to \
-            another node. The pairs' lines lie in memory of the measuring CPU's node, first touched there. Every walk \
-            must come where its order leads, and the lines must hold what the partner wrote.",
-    reading: "Each row should cost more than the one above it. Typical: L1 4 to 5 cycles, L2 12 to 20, L3 40 to 80 \
-              (75 to 130 on meshes of many cores), a line in another core of the same L3 60 to 150, another L3 or \
-              package 200 to 600, DRAM 70 to 140 ns, remote DRAM half as much again. On SMT siblings both share the L1: \
-              their rows show an L1 hit. A modified line cheaper than a clean one is no error: some CPUs fetch clean \
-              lines from memory rather than from a neighbour. dram within 256 KiB is memory alone, dram what a random \
-              access to a large block costs, translation the difference: a few ns on huge pages, 10 to 60 ns on small \
-              ones, and where a guest's huge pages are small ones of its host. L3 near DRAM in a guest: little of the \
-              host's L3 is its own. Cycles are core cycles, whatever clock the cache itself has.",
+    about: "Latency of a dependent load by the place that answers: L1, L2, L3, another core's cache, DRAM, remote \
+            DRAM. `translation` is the cost of address translation.",
+    reading: "Each row should cost more than the one above. L1 4–5 cycles, L2 12–20, L3 40–80 (75–130 on meshes), \
+              another core's line 60–150, another L3 200–600. DRAM 70–140 ns, remote DRAM 1.5 ×. SMT siblings share \
+              L1 and show a hit. A modified line may cost less than a clean one. Translation takes a few ns on huge \
+              pages, 10–60 ns on small ones. L3 near DRAM in a guest: it has little L3.",
+    method: "Loads follow a chain in random order. l1 is half the L1 data cache. l2 and l3 use lines that fall into \
+             a few sets of the cache before: eight times its ways. Without reported sets and ways or huge pages a \
+             block between both sizes is used (see the notes). core-modified: a partner has just written all 256 \
+             lines. core-shared: it flushed them and read them back, so they are clean. l3-remote: it then reads \
+             twice its L2, which leaves the lines in its L3. This CPU walks once, and only walks are timed. dram: \
+             flushed lines 256 bytes apart in a block beyond the last level, in random order. dram within 256 KiB \
+             uses other lines of the same pages, group by group, so the first TLB holds their translations. Within 4 \
+             MiB the second TLB does. The orders alternate. translation is what the order over the whole block takes \
+             longer, sample by sample. dram-remote uses memory of another node. The lines of pairs lie on the \
+             measuring CPU's node. Each walk must end at the expected line, and lines must hold what the partner \
+             wrote.",
     source: file!(),
     metrics: &[
         latency_ns(ids::metric::LATENCY, "latency of a load"),

@@ -13,19 +13,18 @@ use model::{Case, CpuSet, Pages, Placement};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LATENCY,
     title: "Memory latency",
-    about: "Dependent loads: each load's address is what the load before it brought, so nothing overlaps. One curve \
-            over the block's size for each order. random: every 64-byte line of the block exactly once in one random \
-            cycle that no prefetcher can guess. page-random: page by page, so that few address translations are \
-            needed and prefetchers find most lines. stride: upwards in steps of so many bytes, which prefetchers are made for. On huge pages page \
-            walks do not hide the caches; base pages beside them show what translation costs. Loads are back to back \
-            on an otherwise idle memory bus, but with pace=spaced there is idle time before each load (long \
-            multiplications that the address waits for; their own time, measured in the same window, is taken off), \
-            and with caches=cold all caches are filled with other data before each single walk. That the chain \
-            closes is checked.",
-    reading: "Flat steps are the levels: L1 4 to 5 cycles, L2 12 to 20, L3 40 to 80, DRAM 70 to 140 ns. A step that \
-              ends before the size that the kernel claims: the cache is shared or partitioned; one that ends after it: \
-              a host's larger cache behind a guest. Random above page-random: address translation and prefetchers, which \
-              memory.data-source tells apart; stride far below random: prefetchers at work. Without huge pages the right end rises by the page walks.",
+    about: "Latency of dependent loads by block size: each load needs the result of the one before. One curve for \
+            each order of the lines.",
+    reading: "Flat steps are the levels: L1 4–5 cycles, L2 12–20, L3 40–80, DRAM 70–140 ns. A step that ends below \
+              the reported cache size means a shared or limited cache. One that ends above is a larger cache of the \
+              host. Random above page-random is address translation and prefetchers; memory.data-source separates \
+              them. Without huge pages the right end rises through page walks.",
+    method: "random visits every 64-byte line once in one random cycle. page-random goes page by page, so few \
+             translations are needed and prefetchers find most lines. stride goes upwards in fixed steps, for which \
+             prefetchers are made. Huge pages keep page walks from hiding the caches; base pages show what \
+             translation costs. Loads are back to back. pace=spaced adds idle time (long multiplications) before \
+             each load and subtracts their time. caches=cold fills all caches with other data before each walk. The \
+             chain is checked to close.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[

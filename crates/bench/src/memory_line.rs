@@ -10,13 +10,13 @@ use model::{Case, Pages, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LINE,
     title: "Cache line",
-    about: "Dependent loads in pairs: the first at the start of a random kilobyte of a block beyond the last-level \
-            cache, the second so many bytes behind it, which waits for the first. The figure is the mean of both \
-            loads. Where the second lies in the line that the first brought, it is a hit in L1; where it does not, it \
-            is another miss. That the chain closes is checked.",
-    reading: "The curve doubles where the offset reaches the line size (64 bytes on x86 and most ARM servers, 128 on \
-              some). A lower step just there: the core fetches neighbouring lines in pairs (adjacent-line prefetch), \
-              so that two threads which write to neighbouring lines may disturb each other as if they shared one.",
+    about: "The size of a cache line, from pairs of loads at a growing distance. The second load hits L1 if it lies \
+            in the line of the first.",
+    reading: "The curve doubles at the line size: 64 bytes on x86 and most ARM servers, 128 on some. A lower step \
+              just there means that the core fetches neighbouring lines in pairs. Two threads that write to \
+              neighbouring lines may then disturb each other, as if they shared one.",
+    method: "The first load goes to the start of a random kilobyte of a block beyond the last-level cache. The \
+             second waits for the first. The figure is the mean of both. The chain is checked to close.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "mean latency of both loads")],
     params: &[Param::int(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],

@@ -14,17 +14,17 @@ use sys::crew::{Partner, Wait};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LLC_SHARING,
-    title: "Sharing of the last-level cache",
-    about: "One CPU follows a random chain through a block of 65 % of the last-level cache that the kernel claims, of half \
-            and of a quarter of that (8 and 32 MiB where it claims none), which lies in the cache after a first walk. Then another CPU reads a block of its \
-            own, as large, three times, and is quiet again; then the first goes on along an eighth of its chain. Where \
-            both share the cache, its lines have been driven out and come from memory; where they do not, nothing has \
-            changed. Two controls beside it in the same visit: after nobody has read anything, and after the first CPU \
-            itself has read another block, which drives its lines out for sure. Both never work at once, so neither clock \
-            nor memory bandwidth decides. The chain is walked to its end, and the sums of what was read are checked.",
-    reading: "after=other as after=nothing: the two CPUs do not share a last-level cache. after=other as after=itself: they \
-              do. In between: the cache keeps data that is in use, or is parted. after=itself hardly above after=nothing: \
-              the block was not in the cache at all (a partition, a host's other guests), and nothing can be told.",
+    title: "Last-level cache sharing",
+    about: "Whether two CPUs share a last-level cache. One CPU walks a cached block again after another CPU has read \
+            a block of the same size.",
+    reading: "after=other like after=nothing: the CPUs do not share the cache. after=other like after=itself: they \
+              do. In between, the cache protects used data or is partitioned. If after=itself is hardly above \
+              after=nothing, the block was never in the cache, and the result is open.",
+    method: "Blocks are 65 % of the reported last-level cache, half and a quarter of that. Without a report they are \
+             8 and 32 MiB. The other CPU reads its block three times and then rests. The first continues along an \
+             eighth of its chain. Two controls belong to each pass: no reads at all, and reads by the first CPU \
+             itself, which evict its lines. Both CPUs never work at once, so clock and memory bandwidth have no \
+             influence. The chain and the sums are checked.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[

@@ -19,15 +19,15 @@ use sys::mapping::Mapping;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOADED_LATENCY,
     title: "Loaded latency",
-    about: "One task follows a random chain of dependent loads through a block beyond the last-level cache while a task \
-            on every other core makes traffic: it works through a block of its own, 16 KiB at a time, with a pause \
-            after each. The pause sets the rate, from full load (0) to nearly none. Three mixes of reads and writes \
-            on the bus: all reads; two reads to a write (every second 16 KiB is changed in place); one to one (all \
-            of it is). Latency and traffic, the chaser's own included, are of the same windows.",
-    reading: "Flat at first: the memory has time for everybody. At the knee requests begin to queue, and from there on a \
-              little more bandwidth costs much more latency. A server that runs to the right of its knee feels slow \
-              although no CPU is busy. Writes bring the knee nearer. A knee far below the best read bandwidth of all \
-              CPUs: too few channels, or one of them slow.",
+    about: "Memory latency of one task while every other core generates traffic, from little to full load, with \
+            three read-write mixes.",
+    reading: "A low and flat curve is good. At the knee requests begin to queue, and a little more bandwidth costs \
+              much more latency. A server right of its knee is slow although no CPU is busy. Writes move the knee \
+              left. A knee far below the best read bandwidth means too few channels or a slow one.",
+    method: "The task follows a random chain through a block beyond the last-level cache. The others work through \
+             their own blocks, 16 KiB at a time, with a pause after each that sets the rate. Mixes are all reads, \
+             two reads to a write (every second 16 KiB is changed) and one to one (all of it). Latency and traffic, \
+             the first task's included, come from the same samples.",
     source: file!(),
     metrics: &[
         latency_ns(ids::metric::LATENCY, "latency of a load"),

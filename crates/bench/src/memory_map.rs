@@ -44,21 +44,20 @@ pub const BENCHMARKS: &[Benchmark] = &[MAP, regions::REGIONS];
 
 const MAP: Benchmark = Benchmark {
     id: ids::MAP,
-    title: "Map of a node's memory",
-    about: "Takes as much of a NUMA node's free memory as may be taken, in chunks that lie together, on huge pages where \
-            there are some, bound to the node and written by the cores that read it. One task on every core of the node \
-            reads its part of the same chunk at the same time, each from another part, one pass a visit; every round \
-            visits all chunks in a new random order, and the first round is not counted. `typical` is the median chunk of \
-            each round. Before each round the first task looks at its parts alone, as in memory.regions, if they have 1024 \
-            pages or more. As root the physical addresses of the chunks are noted too (`physical`: the middle of the pages looked \
-            at; `spread`: from the lowest to the highest). Every sum is checked. At the end some chunks are given \
-            back and written again (`second_touch`), as all were at first (`first_touch`), and pages that lie elsewhere than at first \
-            are counted (`moved`). Memory is taken only as long as enough is left: nothing is driven into swap.",
-    reading: "All chunks alike: every region of the memory hangs on equally many channels. Two speeds that come again in every \
-              round: memory modules are populated so that the controller makes two sets of channels of them, a host backs a \
-              guest's memory by pages of two sizes or from two nodes; latencies of the regions tell which, and a process is \
-              as fast as the region that it happened to get. The report says which second speed would have been seen in \
-              the noise that was met.",
+    title: "Memory map",
+    about: "Bandwidth of every chunk of a NUMA node's free memory, read by all cores of the node. It shows whether \
+            some memory is slower.",
+    reading: "Equal chunks mean that all memory uses equally many channels. Two speeds that repeat in every round \
+              come from uneven DIMMs, or from a host that uses two page sizes or nodes. A process then runs at the \
+              speed of the chunk it got. The report names the smallest second speed that the noise would have let \
+              through.",
+    method: "Assay takes as much free memory as it may, in contiguous chunks bound to the node, on huge pages if \
+             possible. The cores that read it also write it first; nothing is pushed into swap. All cores read the \
+             same chunk, each from another part, in rounds of random order; the first round does not count. \
+             `typical` is the median chunk of each round. Before each round the first task probes its parts alone, \
+             as in memory.regions, if they have 1024 pages. As root, the middle and the range of physical addresses \
+             are noted (`physical`, `spread`). Every sum is checked. At the end some chunks are freed and written \
+             again (`second_touch`, at first `first_touch`). Pages that changed place are counted (`moved`).",
     source: file!(),
     metrics: &[
         gb_per_s(ids::metric::BANDWIDTH, "bandwidth of a chunk").aside(),

@@ -16,12 +16,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::NODE_BANDWIDTH,
         title: "Bandwidth between NUMA nodes",
-        about: "One task on each core of a node reads a block of its own that is bound to one node's memory, for every \
-                node with CPUs and every node with memory. Blocks are beyond the last-level cache where the node has \
-                room, on huge pages; that the pages lie where they were bound is checked.",
-        reading: "The diagonal is local memory. Off it the links between sockets or dies are the limit: half of local is \
-                  usual between two sockets. A diagonal that is not even: a node with fewer or slower memory modules. A \
-                  memory-only node (CXL, HBM) has a column and no row.",
+        about: "Read bandwidth of all cores of a NUMA node from the memory of each node, its own included.",
+        reading: "More is better. The diagonal is local memory; off it the links between sockets or dies limit. Half \
+                  of local is usual between two sockets. An uneven diagonal is a node with fewer or slower memory \
+                  modules. A node with memory only (CXL, HBM) has a column but no row.",
+        method: "One task on each core of a node reads its own block, bound to one node's memory, on huge pages. \
+                 Blocks exceed the last-level cache if the node has room. The pages are checked to lie where they \
+                 were bound.",
         source: file!(),
         metrics: &[gb_per_s(ids::metric::BANDWIDTH, "bandwidth")],
         params: &[NODE, MEMORY, Param::choice(ids::param::OP, "what is done with the memory", &["read"])],
@@ -33,12 +34,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::NODE_LATENCY,
         title: "Latency between NUMA nodes",
-        about: "One task on a CPU of a node follows a random chain of dependent loads through a block that is bound to \
-                one node's memory, for every node with CPUs and every node with memory; on huge pages, back to back. \
-                That the chain closes and that the pages lie where they were bound is checked.",
-        reading: "The diagonal is local memory, 70 to 140 ns; remote memory takes 1.4 to 2.5 times as long, CXL two to \
-                  three times. Compare the order with the kernel's distances: firmware's tables are sometimes wrong, and \
-                  schedulers and allocators believe them.",
+        about: "Latency of dependent loads from a CPU of each NUMA node to the memory of each node.",
+        reading: "Lower is better. The diagonal is local memory, 70–140 ns. Remote memory takes 1.4–2.5 × as long, \
+                  CXL 2–3 ×. Compare the order with the distances that the firmware reports. They are sometimes \
+                  wrong, and schedulers and allocators use them.",
+        method: "One task follows a random chain through a block bound to one node's memory, on huge pages. The \
+                 chain is checked to close, and the pages to lie where they were bound.",
         source: file!(),
         metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
         params: &[NODE, MEMORY],

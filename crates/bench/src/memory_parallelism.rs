@@ -10,13 +10,15 @@ use model::{Case, Pages, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PARALLELISM,
     title: "Memory parallelism",
-    about: "One task follows 1 to 32 independent chains of dependent loads through a block beyond the last-level cache, \
-            a load of each chain in turn. Loads of one chain wait for each other, loads of different chains do not: the \
-            time per load falls until the core cannot keep more misses under way. Random order on huge pages; all \
-            chains are one cycle entered at even distances, so that no chain profits from what another fetched.",
-    reading: "The time per load of one chain divided by the smallest time per load is the number of misses that the core \
-              overlaps: 10 to 16 on older cores, 16 to 48 on recent ones. That number times 64 bytes over the latency \
-              is all that one core can draw by plain loads: why one task cannot fill a server's memory channels.",
+    about: "Time per load when one core follows 1–32 independent chains of loads that miss all caches. It falls \
+            until the core cannot overlap more misses.",
+    reading: "The time with one chain divided by the smallest time is the number of misses that the core overlaps. \
+              Older cores reach 10–16, recent ones 16–48; more is better. That number times 64 bytes over the \
+              latency is the most that one core can read with plain loads. It is why one task cannot use all memory \
+              channels.",
+    method: "The block is larger than the last-level cache, on huge pages, in random order. The task loads from each \
+             chain round-robin. All chains are one cycle entered at equal distances, so no chain uses what another \
+             fetched.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "time per load")],
     params: &[Param::int(ids::param::CHAINS, "independent chains", 1..=32)],

@@ -10,14 +10,15 @@ use model::{Case, Pages, Params};
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::TLB,
     title: "Address translation",
-    about: "Dependent loads in random order over as many base pages as the curve tells, one cache line of each page \
-            (layout=spread; each page at another line, so that the cache's sets are used evenly), and over as many \
-            lines that lie side by side (layout=packed). Both touch equally many cache lines; the difference is the \
-            price of address translation. That the chain closes is checked.",
-    reading: "The spread curve leaves the packed one where the first level of the TLB ends (64 to 96 pages on most \
-              cores), and again where the second does (1024 to 3072): from there on each load walks the page table. \
-              Pages times page size is the TLB's reach; programs with more data under random access than that gain by \
-              huge pages. In a guest a walk crosses two page tables.",
+    about: "Cost of address translation, from loads spread over many base pages (layout=spread) and the same number \
+            of lines side by side (layout=packed).",
+    reading: "The difference of the curves is the cost. They part where the first-level TLB ends (64–96 pages on \
+              most cores) and again where the second does (1024–3072). Beyond, each load walks the page table. \
+              Programs with random access to more than pages × page size gain from huge pages. In a guest a walk \
+              crosses two page tables.",
+    method: "Loads are dependent and in random order. spread uses one cache line of each page, at changing places, \
+             so that the cache's sets fill evenly. Both layouts touch equally many lines. The chain is checked to \
+             close.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
     params: &[

@@ -101,19 +101,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::TCP,
         title: "TCP bandwidth",
-        about: "Connections carry messages one way (or both ways) as fast as they go, writing from and \
-                reading into buffers that stay in the cache, as iperf3 does: at each end on one CPU a connection, nearest to the card \
-                first, as far as there are cores; those that share a CPU share a task. Time and bytes are the receiver's own, in \
-                windows after the start is over; every byte sent must have arrived, and what arrives is compared with the \
-                pattern sent at one place a read. Without --to the other end is a process on this machine and everything goes over \
-                loopback, all connections on one CPU an end: a figure of the kernel's stack and of copying, in which no network card takes part. With --to it is \
-                `assay serve` on the other host. Both ends' CPU time, softirq share, waits for a CPU and drops stand beside, \
-                and what TCP itself says of the sender.",
-        reading: "Over a link: 94 to 97 % of its speed with an MTU of 1500 (headers take the rest). Below that, see \
-                  network.bottleneck for who is the limit: where local_busy or remote_busy is near 1, a CPU is, and the figure \
-                  says nothing of the link; one stream is one CPU an end, so more streams go faster \
-                  then where both ends have more cores; over loopback they share the two CPUs. Over loopback 20 to 80 \
-                  Gbit/s on two CPUs, half on one; virtual machines and security patches move it.",
+        about: "Bandwidth of TCP connections, one way or both ways. Without --to the other end is a process on this \
+                host, over loopback; with --to it is `assay serve` on another host.",
+        reading: "More is better. A link reaches 94–97 % of its speed with an MTU of 1500. Below, network.bottleneck \
+                  names the limit. local_busy or remote_busy near 1 means that a CPU is the limit, not the link. One \
+                  stream uses one CPU at each end, so more streams may be faster. Loopback reaches 20–80 Gbit/s on \
+                  two CPUs, half on one; no network card is tested.",
+        method: "As iperf3 does, messages go from and into buffers that stay in the cache. Each connection has its \
+                 own CPU at each end, nearest to the card first, while there are cores. Connections that share a CPU \
+                 share a task. Over loopback all connections use one CPU at each end. Time and bytes are the \
+                 receiver's, in samples after the start. Every byte sent must arrive, and the pattern is compared at \
+                 one place of each read. CPU time, softirq share, waits for a CPU and drops of both ends are \
+                 recorded. The sender's TCP state is recorded too.",
         metrics: OF_TCP,
         params: &[DIRECTION, CONGESTION, PACED, STREAMS, BYTES],
         from: Depth::Quick,
@@ -124,16 +123,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::UDP,
         title: "UDP bandwidth and loss",
-        about: "A task a stream sends numbered messages as fast as it can, or at --rate, by sendmmsg with segmentation offload \
-                where the kernel has it; a task a stream receives them by recvmmsg. From the numbers follow how many never \
-                arrived, how many came after a later one and how many came twice. The bandwidth is what arrived; what was \
-                sent stands beside. The server sends only to an address that has proved itself in the session. Without --to \
-                over loopback: a figure of the kernel's stack, no network card takes part.",
-        reading: "Nothing holds UDP back: a sender that is faster than the receiver or the link loses what is too much, and the \
-                  loss is no fault of the link until it stays with --rate well below its speed. The usual message fills one packet of the \
-                  path (its MTU less headers: 1472 bytes of 1500 over IPv4, 1452 over IPv6); longer ones are sent in pieces, and one \
-                  piece that is lost loses all. Reordering over one link comes from several queues or paths. Messages lost at \
-                  the receiver's socket are counted in remote_drops (or local_drops).",
+        about: "Bandwidth of UDP messages that arrive, and the share that is lost, reordered or duplicated. Without \
+                --to it is loopback only.",
+        reading: "UDP has no flow control: a sender faster than receiver or link loses the rest. Loss is a fault of \
+                  the link only if it stays with --rate well below its speed. A message fills one packet (1472 bytes \
+                  of 1500 over IPv4); a longer one is lost with any of its fragments. Reordering comes from several \
+                  queues or paths. remote_drops and local_drops count losses at the receiver's socket.",
+        method: "One task for each stream sends numbered messages as fast as it can, or at --rate. It uses sendmmsg \
+                 with segmentation offload if the kernel has it. One task for each stream receives with recvmmsg. \
+                 The numbers show which messages were lost, late or doubled. The bandwidth is what arrived; what was \
+                 sent is recorded too. The server sends only to an address that the session has proved. IPv6 \
+                 messages have 1452 bytes.",
         metrics: OF_UDP,
         params: &[DIRECTION, PACED, STREAMS, BYTES],
         points: transfer_points,
@@ -143,15 +143,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::ROUND_TRIP,
         title: "Round trip",
-        about: "One message of 64 bytes goes to the other end and comes back before the next is sent (ping-pong, as sockperf's and \
-                netperf's): blocking calls, no coalescing (TCP_NODELAY), a task pinned at each end. Each round trip is timed by \
-                itself and all of a visit go into one histogram; a percentile is told only where at least ten lie beyond it. \
-                Each answer must be the very message that was sent. A UDP message that does not come back within half a second \
-                is counted as lost. Without --to over loopback: the kernel's stack and wake-ups, no network card takes part.",
-        reading: "Over loopback on two CPUs 8 to 30 µs, mostly the wake-up of two idle CPUs; on one CPU less. Over a \
-                  switch in one room 20 to 60 µs; each 100 km of fibre adds one ms. A p99 far above the median: interrupts \
-                  that are moderated, deep idle states, other load on the receiver's CPU. Jitter is the mean difference of \
-                  neighbouring round trips.",
+        about: "Time for a message of 64 bytes to reach the other end and come back, one at a time. Without --to it \
+                is loopback only.",
+        reading: "Lower is better. Loopback takes 8–30 µs on two CPUs, mostly waking two idle CPUs, less on one. A \
+                  switch in one room takes 20–60 µs; 100 km of fibre add 1 ms. A p99 far above the median means \
+                  moderated interrupts, deep idle states or other load at the receiver. Jitter is the mean \
+                  difference of successive round trips.",
+        method: "Ping-pong as in sockperf and netperf: blocking calls, TCP_NODELAY, a pinned task at each end. Each \
+                 round trip is timed, and all of a pass go into one histogram. A percentile is given if at least ten \
+                 round trips lie beyond it. Each answer must be the message that was sent. A UDP message without \
+                 answer for half a second is lost.",
         metrics: OF_TRIPS,
         params: &[PROTOCOL, CONGESTION],
         view: &View::Wide,
@@ -162,25 +163,29 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::CONNECT,
         title: "TCP connections",
-        about: "Connections are made one after another: each is connected, accepted at the other end, gets one byte from there \
-                and is closed by a reset, so that none stays in TIME_WAIT and no port is used up. A connection counts when its \
-                byte is there, and is timed until then. Without --to over loopback.",
-        reading: "Over loopback 20,000 to 60,000 a second. Over a network two round trips each: 1 / (2 x round trip) is the most \
-                  that one task can have. Connection tracking, firewall rules and security modules add to every connection, \
-                  and a rate far below the round trips' is theirs.",
+        about: "Rate of opening TCP connections, one after another, each until its first byte arrives. Without --to \
+                it is loopback only.",
+        reading: "More is better: 20–60 thousand a second over loopback. Over a network each takes two round trips, \
+                  so one task reaches at most 1 / (2 × round trip). A rate far below that is due to connection \
+                  tracking, firewall rules or security modules.",
+        method: "Each connection is opened, accepted, gets one byte from the other end and is closed by reset. None \
+                 stays in TIME_WAIT, so no port is used up. A connection counts, and is timed, when its byte has \
+                 arrived.",
         metrics: OF_REQUESTS,
         run: trips::connect,
         ..ROW
     },
     Benchmark {
         id: ids::REQUEST,
-        title: "Request and response at depth",
-        about: "Requests of 64 bytes go over one TCP connection, so many on their way at once (depth); each is answered by one of \
-                64 bytes that names it. Both ends take what has arrived with one read and answer it with one write, as servers \
-                with pipelining do. Rate and latency, from a request's write to its answer's read, are of the same time.",
-        reading: "Depth 1 is the round trip. The rate grows with the depth until a CPU is full (local_busy, remote_busy) and from \
-                  there only the latency does: rate x latency = depth. Where the rate at depth 64 is no tenfold of that at 1, \
-                  each message costs an interrupt and a wake-up of its own.",
+        title: "Requests in flight",
+        about: "Rate and latency of 64-byte requests over one TCP connection, with a number of requests (depth) in \
+                flight. Each gets a 64-byte response.",
+        reading: "More is better. Depth 1 is the round trip. The rate grows with depth until a CPU is full \
+                  (local_busy, remote_busy); then only latency grows, as rate × latency = depth. If depth 64 is less \
+                  than ten times as fast as depth 1, each message costs an interrupt and a wake-up.",
+        method: "A response names its request. Both ends read all that has arrived with one call and answer it with \
+                 one write, as pipelining servers do. Latency runs from a request's write to its response's read. \
+                 Rate and latency come from the same time.",
         metrics: OF_REQUESTS,
         params: &[CONGESTION, DEPTH],
         points: |_| DEPTHS.iter().map(|depth| point(ids::param::DEPTH, *depth)).collect(),
@@ -190,14 +195,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::LOADED,
         title: "Round trip under load",
-        about: "The round trip of 64-byte messages over TCP, first on an idle path, then while another connection between the same two \
-                ends sends as fast as it can: what queues in buffers on the way, in the card and in the kernel add. One \
-                histogram a visit of each. The messages have a CPU of their own at each end, beside the load's, where there is a core \
-                left for it. Without --to over loopback.",
-        reading: "latency_p50 beside latency_idle_p50: over a link with good queue management (fq_codel, BBR) under twice the idle \
-                  one plus a millisecond; tens of milliseconds are bufferbloat: a queue that is filled before anything is \
-                  dropped. An end with one core (over loopback, a machine with two) lets messages and load share a CPU: then it is \
-                  mostly a time slice of the load's, not a queue's.",
+        about: "Round trip of 64-byte TCP messages, idle and while another connection between the same ends sends at \
+                full speed. It shows queues (bufferbloat).",
+        reading: "Lower is better. With good queue management (fq_codel, BBR) latency_p50 stays below twice \
+                  latency_idle_p50 plus 1 ms. Tens of milliseconds are bufferbloat: a queue that fills before \
+                  anything is dropped. With one core at an end, or over loopback with two, both share a CPU. The \
+                  figure is then mostly the load's time slice.",
+        method: "Both round trips have one histogram for each pass. The messages have their own CPU at each end if \
+                 there is a core left. Without --to everything goes over loopback.",
         metrics: OF_LOADED,
         params: &[DIRECTION, CONGESTION, STREAMS],
         run: trips::loaded,
@@ -205,16 +210,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::BOTTLENECK,
-        title: "What limits the bandwidth: the experiment",
-        about: "One visit sends over fresh connections again and again, and changes one thing at a time (arm), in several rounds: \
-                plain; the sender, or the receiver, burning CPU for 30 % of its time; four streams; socket buffers four \
-                times as large, and a quarter; small messages; paced at half and at nine tenths of the plain rate; UDP at 1.2 times \
-                it; and the first 50 ms of a connection beside the rest (`later`). The limit is what the bandwidth follows when it is \
-                changed. All that both ends account for stands beside each arm.",
-        reading: "A sender's CPU: burning there costs bandwidth and nowhere else does. The same for a receiver's. A window: larger \
-                  buffers carry more. A link or a shaper: nothing of that matters, nine tenths arrive whole and UDP loses what \
-                  is too much; a shaper lets the start go faster than the rest. `network-bottleneck` among the findings draws the \
-                  conclusion and says where the arms do not tell two apart.",
+        title: "Bottleneck experiment",
+        about: "What limits TCP bandwidth. One pass changes one thing at a time (arm) and measures how the bandwidth \
+                follows.",
+        reading: "If burning CPU costs bandwidth at one end only, that end's CPU is the limit. If larger buffers \
+                  carry more, the window is. If nothing matters, 90 % arrives whole and UDP loses the excess, it is \
+                  the link or a shaper. A shaper lets the start run faster (`later`). The finding network-bottleneck \
+                  names the limit and which arms do not separate two causes.",
+        method: "Fresh connections send in several rounds. The arms are plain, 30 % of CPU burnt at sender or \
+                 receiver, and four streams. Socket buffers are four times as large or a quarter; messages are \
+                 small. Pacing is half and 90 % of the plain rate; UDP sends at 1.2 times it. `later` compares the \
+                 first 50 ms of a connection with the rest. Both ends' counters are recorded for each arm.",
         metrics: OF_BOTTLENECK,
         params: &[DIRECTION, CONGESTION, ARM],
         points: |_| ARMS.iter().map(|arm| point(ids::param::ARM, *arm)).collect(),

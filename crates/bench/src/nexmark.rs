@@ -92,110 +92,102 @@ const METRICS: &[Metric] = &[
 
 const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the greatest rate", 1..=100)];
 
-const ABOUT: &str = "A standalone Flink cluster is started on loopback: a TaskManager pinned to the CPUs of the placement with a \
-     slot for each, the serial collector and a fixed heap whatever their number; JobManager and driver on other CPUs where \
-     some are left. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced inside its source, and walks \
-     all loads, so that compiled code stays warm: 12 s as fast as it can to warm up, then rounds of 10, 20, 35, 50, 65 and \
-     80 % of the last greatest rate and 100 % (as fast as it can), in an order drawn anew. Rate and CPU time come from \
-     one reading inside the TaskManager: the count, its own clock, /proc/stat of its CPUs and /proc/PID/stat at one \
-     instant. A window lies between two readings of one step, 1.5 s or more after its beginning. Windows are not used \
-     where readings did not advance, or where others and the hypervisor had more than 5 % of these CPUs (JobManager and \
-     driver are no others where no CPU is left for them). With \
-     `--jobmanager` a cluster that runs already is used.";
-
-const READING: &str = "Load 100 is the capacity of these CPUs. `cpu` is what their idle time leaves, by /proc/stat; `cpu_ticks` is what `top` adds up, which is off where a kernel charges whole ticks to who \
-     runs at them and work wakes by timers. Where half the load costs more than half \
-     of the CPU share of full load, a fixed part is paid at any rate; where it costs less, CPU% hides that the second half \
-     is dearer, as on two threads of one core. `same-llc` (or what else is farther than a sibling) does the same on two \
-     cores: what `smt-sibling` shows beyond it is SMT's. `attainment` is events for each percent of CPU. Never extrapolate \
-     from CPU% at light load: plan with a margin below load 100. `achieved` below 100 % at a load under 100, or growing \
-     `late`, means that the CPUs were not its own.";
-
-/// About a query that keeps windows.
-macro_rules! windows {
-    ($what:literal) => {
-        concat!(
-            "The cluster, walk and readings of `assay explain nexmark.q0`, with ",
-            $what,
-            " Event time goes by event numbers, 10 events a millisecond, so that a window holds as many at any rate. \
-             Events go from the source through an exchange between all slots to windows on the heap (state backend \
-             hashmap, no checkpoints); for them the TaskManager has 384 MiB more heap, 32 MiB of managed memory a slot and \
-             buffers for every pair of slots. The subtasks of the source stay within 25,000 events of each other, and \
-             their shares of load 100 are equal. An event that comes when its window is over would be dropped: Flink's \
-             operators count them, and one of them fails the visit."
-        )
-    };
-}
-
-const WINDOWS_READING: &str = "Read it as nexmark.q0. The rate is that of events that the source emitted: windows hold it back when they \
-     cannot keep up. `cost` has all that the job does: source, exchange, windows and the collection of their state. `gc` is \
-     the share of time in which the collector stopped the TaskManager. It is the serial one, one thread whatever the CPUs: where \
-     `gc` grows with the placement, a part of what more CPUs do not add is the collector's. Q3 is no row: Nexmark's answer joins \
-     persons and auctions of all time, so that its state, and its cost, grow as long as it runs.";
-
 const TRADE: &View = &trade(ids::metric::CPU, ids::metric::RATE);
 
-const fn row(id: BenchId, title: &'static str, about: &'static str, reading: &'static str) -> Benchmark {
-    Benchmark {
-        id,
-        title,
-        about,
-        reading,
-        source: file!(),
-        metrics: METRICS,
-        params: PARAMS,
-        view: TRADE,
-        from: Depth::Full,
-        budget_s: Some(BUDGET_S),
-        cases,
-        points: |_| LOADS.iter().map(|load| point(ids::param::LOAD, *load)).collect(),
-        run,
-        ..Benchmark::PINNED
-    }
-}
+/// A query without windows.
+const PLAIN: Benchmark = Benchmark {
+    reading: "Load 100 is the capacity of these CPUs; more is better. `attainment` is events for each percent of \
+              CPU. If half the load costs more than half the CPU, a fixed part is paid at any rate. If it costs \
+              less, CPU% hides that the second half costs more, as on two threads of one core. `same-llc` is the \
+              control for `smt-sibling`. Plan below load 100, never from CPU% at light load. `achieved` below 100 %, \
+              or growing `late`, means that other work used these CPUs.",
+    method: "A standalone Flink cluster runs on loopback. The TaskManager is pinned to the placement's CPUs, with \
+             one slot for each, the serial collector and a fixed heap. JobManager and driver use other CPUs if there \
+             are any. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced in its source. It \
+             goes through all loads, so compiled code stays warm. It warms up at full speed for 12 s. Rounds follow \
+             of 10, 20, 35, 50, 65 and 80 % of the last full rate and of 100 %, in random order. Rate and CPU time \
+             come from one reading inside the TaskManager: the count, its clock, /proc/stat of its CPUs and \
+             /proc/PID/stat. A sample lies between two readings of one step, 1.5 s or more after its start. Samples \
+             are dropped if readings did not advance, or if other work and steal took more than 5 % of these CPUs. \
+             JobManager and driver count as other work unless no CPU is left for them. `cpu` is what idle time in \
+             /proc/stat leaves. `cpu_ticks` adds it up as top does, which is wrong where kernels charge whole ticks. \
+             With `--jobmanager` a running cluster is used.",
+    source: file!(),
+    metrics: METRICS,
+    params: PARAMS,
+    view: TRADE,
+    from: Depth::Full,
+    budget_s: Some(BUDGET_S),
+    cases,
+    points: |_| LOADS.iter().map(|load| point(ids::param::LOAD, *load)).collect(),
+    run,
+    ..Benchmark::PINNED
+};
+
+/// A query that keeps windows.
+const WINDOWED: Benchmark = Benchmark {
+    reading: "Read it as nexmark.q0. The rate is that of events from the source, which full windows slow down. \
+              `cost` covers the whole job: source, exchange, windows and garbage collection. `gc` is the share of \
+              time that the collector stopped the TaskManager. It runs on one thread, so growing `gc` explains a \
+              part of what more CPUs do not add.",
+    method: "Cluster, loads and readings are those of nexmark.q0. Event time counts events, 10 a millisecond, so a \
+             window has as many at any rate. Events go through an exchange between all slots to windows on the heap \
+             (state backend hashmap, no checkpoints). The TaskManager has 384 MiB more heap, 32 MiB of managed \
+             memory for each slot and buffers for every pair of slots. The subtasks of the source stay within 25,000 \
+             events of each other, with equal shares of load 100. Flink counts events dropped after their window; \
+             one fails the pass. There is no Q3: Nexmark's answer joins all persons and auctions, so its cost grows \
+             as it runs.",
+    ..PLAIN
+};
 
 /// In the order in which they are measured.
 pub const BENCHMARKS: &[Benchmark] = &[
-    row(ids::Q0, "Nexmark Q0 on Flink (bids pass through)", ABOUT, READING),
-    row(ids::Q1, "Nexmark Q1 on Flink (prices converted)", ABOUT, READING),
-    row(ids::Q2, "Nexmark Q2 on Flink (a few auctions picked)", ABOUT, READING),
-    row(
-        ids::Q5,
-        "Nexmark Q5 on Flink (hot auctions, sliding windows)",
-        windows!(
-            "Q5: every 2 s of event time the auctions that had the most bids in the last 10 s. Bids are counted in each slot \
-             before they go on, by auction."
-        ),
-        WINDOWS_READING,
-    ),
-    row(
-        ids::Q7,
-        "Nexmark Q7 on Flink (highest bids, fixed windows)",
-        windows!(
-            "Q7: the bids of the highest price in each 10 s of event time, joined to that price within the window. (Nexmark \
-             says it by BETWEEN, for which Flink would keep all bids for ever.) It keeps every bid of its windows: of these \
-             queries the one with the most state, 0.1 GiB."
-        ),
-        WINDOWS_READING,
-    ),
-    row(
-        ids::Q8,
-        "Nexmark Q8 on Flink (new sellers, windows joined)",
-        windows!(
-            "Q8: the persons who came and offered an auction within the same 10 s of event time. 46 of 50 events, the bids, \
-             are left out at the source."
-        ),
-        WINDOWS_READING,
-    ),
-    row(
-        ids::Q11,
-        "Nexmark Q11 on Flink (bids by session)",
-        windows!(
-            "Q11: how many bids each bidder made until 10 s of event time passed without one. Every bid goes to the slot of its \
-             bidder, and moves the end of a session."
-        ),
-        WINDOWS_READING,
-    ),
+    Benchmark {
+        id: ids::Q0,
+        title: "Nexmark Q0 on Flink (bids pass through)",
+        about: "Event rate and CPU use of a Flink cluster at rising load. Q0 passes bids through unchanged.",
+        ..PLAIN
+    },
+    Benchmark {
+        id: ids::Q1,
+        title: "Nexmark Q1 on Flink (prices converted)",
+        about: "Event rate and CPU use of a Flink cluster at rising load. Q1 converts the price of each bid.",
+        ..PLAIN
+    },
+    Benchmark {
+        id: ids::Q2,
+        title: "Nexmark Q2 on Flink (a few auctions picked)",
+        about: "Event rate and CPU use of a Flink cluster at rising load. Q2 selects the bids of a few auctions.",
+        ..PLAIN
+    },
+    Benchmark {
+        id: ids::Q5,
+        title: "Nexmark Q5 on Flink (hot auctions, sliding windows)",
+        about: "Event rate and CPU use of a Flink cluster with windows. Q5 finds every 2 s the auctions with the \
+                most bids in the last 10 s. Bids are counted in each slot before they are exchanged.",
+        ..WINDOWED
+    },
+    Benchmark {
+        id: ids::Q7,
+        title: "Nexmark Q7 on Flink (highest bids, fixed windows)",
+        about: "Event rate and CPU use of a Flink cluster with windows. Q7 finds the highest bids in each 10 s. It \
+                keeps every bid of its windows, 0.1 GiB, the most state of these queries.",
+        ..WINDOWED
+    },
+    Benchmark {
+        id: ids::Q8,
+        title: "Nexmark Q8 on Flink (new sellers, windows joined)",
+        about: "Event rate and CPU use of a Flink cluster with windows. Q8 finds the persons who arrived and offered \
+                an auction within the same 10 s. The source leaves out bids, 46 of 50 events.",
+        ..WINDOWED
+    },
+    Benchmark {
+        id: ids::Q11,
+        title: "Nexmark Q11 on Flink (bids by session)",
+        about: "Event rate and CPU use of a Flink cluster with windows. Q11 counts the bids of each bidder until 10 \
+                s pass without one. Every bid goes to its bidder's slot and extends a session.",
+        ..WINDOWED
+    },
 ];
 
 /// Whether a query keeps events until their window is over, and exchanges them between slots.

@@ -12,18 +12,16 @@ use sys::spawn::{self, Stack, Way};
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::PROCESS_VFORK_EXEC,
-        title: "Starting a program by vfork and exec",
-        about: "The quickest way to start a program: a child that borrows the parent's memory instead of copying it \
-                (clone with CLONE_VM and CLONE_VFORK, which is what vfork asks of the kernel, here on a stack of its \
-                own), execve, the program ends at once, the parent reaps it. The environment is empty. The program \
-                `minimal` is a static executable of 200 bytes that we write into memory ourselves (memfd): all it does \
-                is to end, so nearly all is the kernel's work. `true` is the machine's own /bin/true, which on most \
-                systems a dynamic linker loads first. Every child must end with the code that its program ends with.",
-        reading: "50 to 300 µs for the minimal program, several hundred more where a dynamic linker works: it maps, \
-                  relocates and faults in its libraries each time. With the minimal program what remains is the address \
-                  space, which exec makes and the end takes down. Guests pay more for it (nested page tables), and so do \
-                  kernels with page-table isolation. The parent's page tables are not copied, other than by fork: with \
-                  resident_mb of written memory in the parent it takes as long as without.",
+        title: "vfork and exec",
+        about: "Time to start a program the fastest way, until it has ended and is reaped. The child borrows the \
+                parent's memory (vfork) and calls execve.",
+        reading: "Lower is better: 50–300 µs for `minimal`, several hundred more for `true`, which a dynamic linker \
+                  loads. The rest is making the address space and taking it down. Guests (nested page tables) and \
+                  page-table isolation cost more. The parent's page tables are not copied, so its size does not \
+                  matter.",
+        method: "The child is made by clone with CLONE_VM and CLONE_VFORK, on its own stack, as vfork does. \
+                 `minimal` is a static executable of 200 bytes in memory (memfd) that only exits. `true` is the \
+                 system's /bin/true. The environment is empty. Every exit code is checked.",
         metrics: &[LATENCY_US],
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 60, STRETCH, &RESIDENT_MB_IF_DEEP),
@@ -37,13 +35,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::PROCESS_SPAWN,
-        title: "Starting a program by posix_spawn",
-        about: "The C library's own way to start a program, which most shells and languages use by now: posix_spawn, \
-                the program ends at once, the parent reaps it. In glibc it is process.vfork-exec with a stack mapped \
-                and signals blocked around it for each child. The programs are those of process.vfork-exec, the \
-                environment is empty, and every child's exit code is checked.",
-        reading: "A few us above process.vfork-exec: the C library's precautions. Where it lies near process.exec of a \
-                  large parent instead, the C library copies the parent's memory (glibc before 2.24 did).",
+        title: "posix_spawn",
+        about: "Time to start a program with the C library's posix_spawn, until it has ended and is reaped. Most \
+                shells and languages use it.",
+        reading: "Lower is better: a few µs above process.vfork-exec. Near process.exec of a large parent, the C \
+                  library copies the parent's memory, as glibc did before 2.24.",
+        method: "In glibc this is process.vfork-exec with a stack mapped and signals blocked for each child. The \
+                 programs are those of process.vfork-exec. The environment is empty, and every exit code is checked.",
         metrics: &[LATENCY_US],
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
@@ -56,16 +54,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::PROCESS_EXEC,
-        title: "Starting a program by fork and exec",
-        about: "The classic way to start a program: fork copies the parent's page tables, the child calls execve, which \
-                throws the copy away, the program ends at once, the parent reaps it (lmbench's fork+execve). The \
-                programs are those of process.vfork-exec (lmbench starts a small program of its own that a dynamic \
-                linker loads: `true` is the nearer one), the environment is empty, and every child's exit code is \
-                checked. The parent is as small as our own program, and on one CPU also holds resident_mb of written memory in \
-                base pages; per_gb is the slope of a straight line through these.",
-        reading: "process.fork plus the price of exec: 100 to 600 µs for the minimal program, up to a millisecond for a \
-                  dynamic one. What it is above process.vfork-exec is the copy that exec throws away: 5 to 20 ms \
-                  for each GB of the parent, in guests up to 40.",
+        title: "fork and exec",
+        about: "Time to start a program with fork and execve, until it has ended and is reaped. fork copies the \
+                parent's page tables, and execve discards them.",
+        reading: "Lower is better: 100–600 µs for `minimal`, up to 1 ms for a dynamic program. Its excess over \
+                  process.vfork-exec is the copy that execve discards. That is 5–20 ms for each GB of the parent, in \
+                  guests up to 40.",
+        method: "As lmbench's fork+execve, with the programs of process.vfork-exec (`true` is nearer to lmbench's). \
+                 The environment is empty, and every exit code is checked. The parent is as small as Assay; on one \
+                 CPU it also has resident_mb of written memory in base pages. per_gb is the slope of a straight line \
+                 through these.",
         metrics: COPYING,
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
@@ -76,14 +74,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::PROCESS_SHELL,
-        title: "Starting a program by the shell",
-        about: "fork, then /bin/sh -c of a program of process.vfork-exec, as system() and scripts do it (lmbench's \
-                fork+/bin/sh, whose program a dynamic linker loads: `true` is the nearer one): the shell is loaded by the \
-                dynamic linker, starts, reads the line, finds the program, becomes it or forks a child for it, and hands \
-                its exit code on. The environment is empty. The exit code is checked. resident_mb and per_gb are those of process.exec.",
-        reading: "0.5 to 2 ms with a small shell (dash, busybox), two to three times as much where /bin/sh is bash: \
-                  compare machines with one and the same shell only. Shells that fork once more for the last command \
-                  pay for one more process.",
+        title: "Start by the shell",
+        about: "Time to start a program through /bin/sh -c, as system() and scripts do, until it has ended.",
+        reading: "Lower is better: 0.5–2 ms with dash or busybox, two to three times that with bash. Compare hosts \
+                  with the same shell only. A shell that forks for the last command pays for one more process.",
+        method: "As lmbench's fork+/bin/sh, with the programs of process.vfork-exec. The shell is loaded, reads the \
+                 line, finds the program, becomes it or forks a child, and returns its exit code. The environment is \
+                 empty, and exit codes are checked. resident_mb and per_gb are those of process.exec.",
         metrics: COPYING,
         params: PARAMS,
         cases: by_shell_cases,
@@ -96,12 +93,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         id: ids::PROCESS_THREAD,
-        title: "Starting a thread",
-        about: "pthread_create of a thread that adds one to a count and ends, and pthread_join. Its stack has 1 MiB, which \
-                glibc keeps for the next thread, so that after the first one no memory is mapped. The count is checked.",
-        reading: "10 to 40 µs pinned to one CPU, where the new thread waits until its maker sleeps in join: one clone, two \
-                  switches, one futex. Free to run anywhere, the new thread may start on another CPU, whose wake-up \
-                  (an interrupt to an idle CPU, dear in guests) comes on top.",
+        title: "Thread start",
+        about: "Time to start a thread with pthread_create and wait for its end with pthread_join.",
+        reading: "Lower is better: 10–40 µs on one CPU, where the new thread runs once its creator sleeps in join. \
+                  That is one clone, two switches and one futex. Free, the thread may start on another CPU, and \
+                  waking that CPU is added.",
+        method: "The thread adds one to a count and ends; the count is checked. Its stack has 1 MiB, which glibc \
+                 reuses, so no memory is mapped after the first thread.",
         metrics: &[LATENCY_US],
         cases: |bench, scope| seated(bench, scope, 70, Depth::Standard, STRETCH),
         run: threads,

@@ -11,17 +11,18 @@ use sys::spawn;
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::PROCESS_FORK,
-    title: "Copying a process",
-    about: "fork, the child ends at once, the parent reaps it (lmbench's fork+exit), by a parent that holds so many MiB of \
-            written memory. fork copies no memory but the page tables of all of it, 8 bytes for each page, and makes \
-            each page read-only for both; the child's end takes the copy down again. Parent and child share one CPU, or \
-            run where the scheduler puts them. Memory is in base pages (4 KiB on x86), or in huge pages, of which there \
-            are 512 times fewer. `per_gb` is the slope of a straight line through the visit's own medians: what every \
-            further 10^9 bytes of the parent cost. Every child's exit code is checked, and that none is left.",
-    reading: "50 to 200 µs for a small parent, in guests two to three times that; 5 to 20 ms per GB in base pages (20 to 80 \
-              ns a page), in guests up to 40. A database of 64 GB that forks for a snapshot stands still for half a second to one second; in \
-              huge pages for milliseconds. After the fork, each first write to a page costs a fault and a copy more, \
-              which is not in here.",
+    title: "fork",
+    about: "Time to fork a child that ends at once and to reap it, by size of the parent. per_gb is what each \
+            further GB of memory adds.",
+    reading: "Lower is better: 50–200 µs for a small parent, in guests two to three times that. Each GB adds 5–20 ms \
+              in base pages, in guests up to 40. A database of 64 GB that forks for a snapshot stops for 0.5–1 s, \
+              with huge pages for milliseconds. Afterwards each first write to a page costs a fault and a copy, not \
+              counted here.",
+    method: "As lmbench's fork+exit, with a parent that has resident_mb of written memory. fork copies only page \
+             tables, 8 bytes for each page, and makes pages read-only for both; the child's end removes the copy. \
+             Parent and child share one CPU, or are left to the scheduler. Memory is in base pages, or in huge \
+             pages, of which there are 512 times fewer. per_gb is the slope of a straight line through the medians \
+             of a pass (10^9 bytes). Exit codes are checked, and that no child is left.",
     source: file!(),
     metrics: &[LATENCY_US, resident::PER_GB],
     params: &[resident::PARAM],

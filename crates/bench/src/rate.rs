@@ -49,6 +49,7 @@ const fn row(component: &'static Component) -> Benchmark {
         title: component.title,
         about: component.about,
         reading: component.reading,
+        method: component.method,
         source: component.source,
         metrics: METRICS,
         params: PARAMS,

@@ -20,26 +20,19 @@ use ring::Ring;
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::CONTEXT_SWITCH,
     title: "Context switch",
-    about: "A ring of processes, joined by pipes, passes one token of 8 bytes on; before each passes it, it adds up a \
-            block of kb KiB of its own (4 KiB pages, written first; plain vectors of 16 bytes). latency is one hop as \
-            measured: a write that wakes, the switch, a read, and the block. Beside it stand its parts, measured in the \
-            same visit on the first process's CPU while all others sleep: pipe (at kb = 0), one process that sends \
-            itself the token, which switches nothing; and data (at kb > 0), the block alone in a warm cache. On one CPU \
-            overhead is their share of a hop, and where that is below 10 % switch is given, the hop less its \
-            parts; above, the difference would be mostly error, and the figures stand side by side, as they always do across \
-            CPUs, where hop and parts are of two placements. refill (on one CPU, too) is the slope from kb = 0 on: \
-            what a hop takes longer than one with nothing to touch and the warm block together, for each KiB, because \
-            the others pushed the block out of the cache. With two processes the wake-ups stand beside it, taken with a \
-            pair and two pipes in the same seats: latency of the woken task, and its parts (see ipc.pipe-pingpong); on two \
-            CPUs it is measured a second time with both kept awake. The order of the ring, every block's sum and the number of \
-            switches are checked.",
-    reading: "On one CPU with nothing to touch a hop takes 1 to 3 µs, a third to two thirds of it the pipe's own system \
-              calls. lmbench subtracts pipe and data always, so its ctxsw figures are smaller: subtract for yourself \
-              what stands beside ours to compare. The hop grows once all blocks together outgrow a cache: refill is \
-              near 0 while they fit, 10 to 30 ns a KiB when the next level refills them, 50 to 150 from memory. On \
-              two CPUs a hop is a wake-up across CPUs instead of a switch, 2 to 10 times as dear, in guests 50 µs if the \
-              CPU has to be woken from idle; free it is whatever mix the scheduler makes (occupancy). Mitigations \
-              that flush predictors on a switch, cgroup depth and the number of runnable tasks move it.",
+    about: "Time of one hop of a token around a ring of processes. Each process first adds up its own block. \
+            `switch` leaves out pipe and block.",
+    reading: "Lower is better: 1–3 µs on one CPU without a block, a third to two thirds of it system calls. lmbench \
+              subtracts pipe and data, so its figures are smaller. `refill` is near 0 while all blocks fit a cache, \
+              10–30 ns a KiB from the next level, 50–150 from memory. Two CPUs take 2–10 × as long, guests 50 µs if \
+              the CPU was idle. Mitigations, cgroup depth and the number of runnable tasks add to it.",
+    method: "Each hop is a write that wakes, the switch, a read, and the block. The block has kb KiB in 4 KiB pages \
+             and is read in vectors of 16 bytes. Two parts are measured on the first process's CPU while the others \
+             sleep. `pipe` is one process sending itself the token, `data` the block in a warm cache. On one CPU \
+             `overhead` is their share of a hop. Below 10 % `switch` is the hop less its parts; above, that would be \
+             mostly error. `refill` is what a hop takes longer than one without block plus the warm block, for each \
+             KiB. With two processes wake-ups are measured with a pair in the same seats (see ipc.pipe-pingpong), on \
+             two CPUs also with both awake. The order, every sum and the number of switches are checked.",
     source: file!(),
     metrics: &[
         latency_us(ids::metric::LATENCY, "time of a hop, pipe and data included"),

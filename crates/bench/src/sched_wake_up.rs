@@ -18,16 +18,17 @@ use sys::thread::{self, Thread};
 
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::WAKE_UP,
-    title: "Waking up under load",
-    about: "What schbench does: `messengers` threads, each with `workers` of its own. A worker sleeps (futex) until its messenger \
-            wakes it, then works for `work_us` (a chain of additions, so many that they take this long on a CPU of its own) and \
-            sleeps again; its messenger wakes whoever sleeps, at once. The latency of a wake-up is from right before the \
-            messenger's call until the worker reads the clock, in half a second. By default there are two workers for each CPU and work is 2 ms, so that \
-            whoever is woken finds the CPUs at work: this is the response of a full machine, and what time slices, \
-            wake-up preemption and policy decide. Every wake-up must be counted by both sides.",
-    reading: "The median of a full machine is how long the others may go on; p99 is what a user feels. Near 0 to 100 µs: who is woken preempts. \
-              About work_us: it waits until somebody is done. Several times that: it waits for whole slices of \
-              several tasks. Requests a second hardly move: where they do, switching itself costs.",
+    title: "Wake-up latency under load",
+    about: "Time from a wake-up until the woken thread runs, on a host with twice as many workers as CPUs. schbench \
+            measures the same.",
+    reading: "Lower is better. The median is how long others may continue; p99 is what a user notices. Near 0–100 µs \
+              means that the woken thread preempts. About work_us means that it waits for one task to finish. \
+              Several times that are whole slices of several tasks. The request rate drops only if switching itself \
+              is expensive.",
+    method: "Each of `messengers` threads wakes its `workers`. A worker sleeps in a futex, works for `work_us` (a \
+             chain of additions) and sleeps again. Its messenger wakes sleepers at once. Latency runs from before \
+             the messenger's call until the worker reads the clock, over half a second. Defaults are two workers for \
+             each CPU and 2 ms of work, so CPUs are busy. Both sides count every wake-up.",
     source: file!(),
     metrics: &[
         quantile_us(ids::metric::LATENCY_P99, "wake-up latency, 99th percentile", 0.99),

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use super::{Benchmark, Candidate, Depth, Point, Sampler, Scope, View, check_answer, single_point};
+use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer};
 use crate::row::note;
 use kernels::{self, CHAIN_UNROLL};
 use model::vocabulary::selftest as ids;
@@ -113,20 +113,16 @@ const fn row(
     Benchmark {
         id,
         title,
-        about: "A planted fault for Assay's own tests: it shows what the measuring core does when a case misbehaves. \
-                It says nothing about the machine.",
-        reading: "Only ever run by name. A number from here means nothing; the verdict and the findings beside it are \
-                  what the tests look at.",
+        about: "A planted fault for Assay's own tests. It shows how the measuring core handles a bad case and has no \
+                meaning for the host.",
+        reading: "It runs only by name. Its figure means nothing; the tests check the verdict and the findings that \
+                  come with it.",
         source: file!(),
         metrics: METRICS,
-        params: &[],
-        view: &View::Table,
-        from: Depth::Quick,
         hidden: true,
-        budget_s: None,
         cases,
-        points: single_point,
         run,
+        ..Benchmark::PINNED
     }
 }
 

@@ -17,17 +17,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SIGNAL_HANDLER,
         title: "Signal to a handler",
-        about: "One process that sends SIGUSR1 to itself. `latency`: kill, and the handler has run when it is back. \
-                `install`: sigaction alone, with the same handler each time. `send`: kill alone, while the signal is \
-                ignored, so that nothing is delivered. `total`: one turn that installs, sends and handles. `handle` \
-                is total less install less send, parts of the same visit: the price of delivery, of running the \
-                handler and of coming back. (lmbench's handler overhead is latency less a kill with signal 0.) The \
-                handler counts in memory; as many must be caught as were sent, and none while the signal is ignored.",
-        reading: "install and send are system calls of 0.1 to 0.4 µs; latency 0.5 to 2 µs, most of it saving and \
-                  restoring the registers of the interrupted program (the wider its vector registers, the more) and \
-                  the call that returns from the handler. A protection fault (signal.protection-fault) is another \
-                  scenario: it is raised by the CPU, not sent, so the two figures are not to be compared or \
-                  subtracted.",
+        about: "Time for a process to send itself a signal and run its handler. `install` is sigaction alone, `send` \
+                an ignored signal, `handle` delivery alone.",
+        reading: "Lower is better: install and send 0.1–0.4 µs, latency 0.5–2 µs. Most of it is saving and restoring \
+                  registers (wider vectors take longer) and returning from the handler. signal.protection-fault is \
+                  another case, raised by the CPU; do not subtract one from the other.",
+        method: "`latency` is kill(SIGUSR1) until the handler has run and kill returns. `total` installs, sends and \
+                 handles. `handle` is total less install less send, of the same pass. lmbench's handler overhead is \
+                 latency less a kill with signal 0. Signals caught must equal those sent, and none may be caught \
+                 while ignored.",
         source: file!(),
         metrics: &[
             latency_ns(ids::metric::LATENCY, "signal sent and handled"),
@@ -44,14 +42,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SIGNAL_PROTECTION_FAULT,
         title: "Protection fault",
-        about: "Writes to a page that may only be read. Each write faults: the CPU traps, the kernel finds the access \
-                forbidden and sends SIGSEGV, the handler counts it, sets the program on behind the write and returns. \
-                One fault with all of that. Each write must have faulted, and the page must hold what it held.",
-        reading: "0.5 to 2 µs: an exception, the search for the memory area, then delivery and return as for any \
-                  signal. The price of garbage collectors and checkpointers that watch memory by protecting it. It is \
-                  another scenario than signal.handler, in which nothing faults and which makes a system call to \
-                  send: not to be compared with it. (lmbench subtracts its handler overhead from its protection \
-                  fault; this figure is whole.)",
+        about: "Time of a write to a read-only page: the CPU traps, the kernel sends SIGSEGV, the handler skips the \
+                write and returns.",
+        reading: "Lower is better: 0.5–2 µs. Garbage collectors and checkpointers that protect memory pay it. \
+                  lmbench subtracts its handler overhead; this figure is whole. Do not compare it with \
+                  signal.handler, which has no fault but a system call.",
+        method: "One figure covers the exception, the search for the memory area, delivery and return. Each write \
+                 must fault, and the page must keep its content.",
         source: file!(),
         metrics: &[latency_ns(ids::metric::LATENCY, "fault, handler and return")],
         cases,

@@ -8,7 +8,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::smt as ids;
 use model::{Better, Case, Form, Metric, Params, Placement, Value};
 use sys::core_counters::CoreCounters;
-use sys::counters::{CpuTime, CpuTimes, units_per_second};
+use sys::counters::{CpuTime, CpuTimes, ticks_per_second};
 
 mod crew;
 mod kinds;
@@ -35,21 +35,20 @@ const fn quantile(name: MetricId, title: &'static str, q: f64) -> Metric {
 pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::LOAD,
     title: "Work at rising load",
-    about: "Every task works through a fixed number of requests, each a fixed amount of work that takes 200 µs alone, and \
-            sleeps between them; how long, makes the load: at level k of n a task alone keeps its CPU busy k/n of the time, \
-            at the highest it never sleeps. Sleeps are as long in every placement, so a task whose requests take longer is \
-            busier. The levels come in random order; a task that is done goes on until all are. `loop` is many loads \
-            from the L1 cache and simple arithmetic, not vectorised, with a high IPC; `integer` is additions in registers, \
-            `branchy` branches that nobody can predict, `float` and `vector` floating point, one double or a whole \
-            vector at a time, `chase` loads that wait for each other and miss the caches, `stream` a triad over more \
-            memory than the caches hold, `mixed` all but the last in turn. CPU% is that of /proc/stat for the CPUs of the tasks together (100 is \
-            one CPU): what their idle time leaves. `cpu_ticks` is the same as top adds it up; where a kernel only looks at each \
-            tick who runs, work that wakes by timers is missed or met too often, and that figure is off. Every request's answer is checked.",
-    reading: "On separate cores twice the tasks do twice the work. Two threads of one core do 1 to 2 times the work of one, \
-              and each of their requests takes longer, while CPU% counts two full CPUs: what is left at 50 % is less than \
-              as much again. `attainment` is the work for each percent of CPU: flat where CPU% tells the truth. IPC is only \
-              there where the CPU's own counters can be read; `per_busy`, work per second of CPU time, stands beside it \
-              and is no IPC.",
+    about: "How much work one thread of a core, both threads, and separate cores do at rising load, and what CPU% \
+            shows meanwhile.",
+    reading: "Twice the tasks on separate cores do twice the work. Two threads of one core do only 1–2 × the work of \
+              one, while CPU% counts two full CPUs. At 50 % less than as much again is left. `attainment` is work \
+              for each percent of CPU; it is flat if CPU% is right. IPC needs the CPU's counters; `per_busy` is work \
+              per second of CPU time.",
+    method: "Each task does a fixed number of requests, each 200 µs of work when alone, and sleeps in between. At \
+             level k of n a lone task is busy k/n of the time; at the last it never sleeps. Sleeps are equal in all \
+             placements. Levels come in random order, and early tasks continue until all are done. Kinds: `loop` is \
+             L1 loads and scalar arithmetic with high IPC; `integer` register additions; `branchy` unpredictable \
+             branches. `float` and `vector` are floating point, `chase` dependent cache misses, `stream` a triad \
+             beyond the caches. `mixed` alternates all but the last. CPU% comes from idle time in /proc/stat for the \
+             tasks' CPUs (100 is one CPU). `cpu_ticks` adds it up as top does; kernels that sample at ticks get \
+             timer-driven work wrong. Every answer is checked.",
     source: file!(),
     metrics: &[
         Metric::new(
@@ -228,9 +227,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     fastrand::Rng::with_seed(sampler.seed()).shuffle(&mut order);
     for at in order {
         let level = at.get(ids::param::LEVEL).and_then(Value::int).unwrap_or(1) as u64;
-        let (before, begin) = (times.each(), sampler.clock().now());
+        let (before, begin) = (times.of_each_cpu(), sampler.clock().now());
         let seen = crew.work(level)?;
-        let (after, end) = (times.each(), sampler.clock().now());
+        let (after, end) = (times.of_each_cpu(), sampler.clock().now());
         check_answer(seen.right, || format!("a request of kind {} came to a wrong answer", kind.name()))?;
         let cpus = case.placement.cpus();
         let busy: Option<Vec<Busy>> =
@@ -255,7 +254,7 @@ impl Busy {
         let all = after.all().checked_sub(before.all()).filter(|all| *all > 0)?;
         let busy = after.busy.saturating_sub(before.busy);
         let rest = (after.idle + after.steal).saturating_sub(before.idle + before.steal);
-        let rest_ns = rest as f64 / units_per_second() * 1e9;
+        let rest_ns = rest as f64 / ticks_per_second() * 1e9;
         Some(Busy {
             left: 100.0 * (1.0 - rest_ns / ns).clamp(0.0, 1.0),
             ticks: 100.0 * busy as f64 / all as f64,
@@ -387,7 +386,7 @@ mod tests {
     #[test]
     fn idle_time_tells_what_ticks_miss() {
         let time = |busy: u64, idle: u64, steal: u64| [CpuTime { cpu: 3, busy, interrupts: 0, idle, steal }];
-        let unit_ns = 1e9 / units_per_second();
+        let unit_ns = 1e9 / ticks_per_second();
         // 100 units pass: 70 idle, and of the rest only 20 were met at ticks.
         let seen = Busy::of(3, (&time(5, 5, 5), &time(25, 75, 5)), 100.0 * unit_ns).expect("known");
         assert!((seen.left - 30.0).abs() < 1e-9 && (seen.ticks - 100.0 * 20.0 / 90.0).abs() < 1e-9);

@@ -26,11 +26,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
 const GETPID: Benchmark = Benchmark {
     id: ids::SYSCALL_GETPID,
     title: "System call",
-    about: "Asks the kernel for this process's number by the bare instruction, again and again: entering the kernel, one \
-            load, and back. No library stands between (some remember the answer). The answers are added up and checked.",
-    reading: "60 to 100 ns on cores of the last ten years; with the mitigations of 2018 and later up to five times as much \
-              (page-table isolation, IBRS). The floor under every read, write and poll. A guest pays no more than its host: \
-              the hypervisor is not involved.",
+    about: "Time to enter the kernel and return, with the smallest call there is (getpid), by the bare instruction.",
+    reading: "Lower is better: 60–100 ns on cores of the last ten years. Mitigations since 2018 (page-table \
+              isolation, IBRS) make it up to five times as long. Every read, write and poll costs at least this. A \
+              guest pays no more than its host.",
+    method: "No library is used, because some remember the answer. The answers are added up and checked.",
     source: file!(),
     cases,
     run,

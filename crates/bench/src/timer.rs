@@ -19,31 +19,29 @@ use sys::sched::{self, Policy};
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::TIMER_NANOSLEEP,
-        title: "Sleep delay",
-        about: "How much later than asked a task runs again, as cyclictest measures it: it sleeps until a moment of \
-                CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and goes on to the next moment, 250 µs \
-                later, at least 100 times a window. The CPU idles in between. By scheduling policy: `other` as tasks \
-                usually are, `batch`, `idle`, and `fifo` at priority 80. Only real-time policies are woken exactly: all \
-                others are given the timer slack, by default 50 µs, which the kernel may use to join timers (set to the \
-                default here, or to `slack_ns`). No wake-up may come before its moment, which is checked.",
-        reading: "`other`: 50 µs of slack and then 2 to 10 µs; `fifo`, and `other` with 1 ns of slack: 2 to 10 µs, in \
-                  guests 10 to 60 (the interrupt and the wake-up from idle go by the hypervisor). Deep idle states add \
-                  their exit latency, up to hundreds of us; a busy CPU adds nothing for `fifo` and up to a time slice for \
-                  the others. The minimum is the bare path; the median what a program sees; p99 and the maximum (the \
-                  worst of a window, in the middle of all windows; worst: of a whole visit, which is nearer to what cyclictest \
-                  calls max) are interruptions: interrupts, firmware, the \
-                  hypervisor.",
+        title: "Sleep",
+        about: "How much later than asked a sleeping task runs again, for each scheduling policy. cyclictest \
+                measures the same.",
+        reading: "Lower is better. `other` takes 50 µs of timer slack plus 2–10 µs. `fifo`, and `other` with 1 ns of \
+                  slack, take 2–10 µs, in guests 10–60. Deep idle states add up to hundreds of µs. A busy CPU adds \
+                  up to a time slice, but nothing for `fifo`. The minimum is the bare path, the median what a \
+                  program sees. p99 and the longest are interrupts, firmware or the hypervisor.",
+        method: "The task sleeps until a moment of CLOCK_MONOTONIC (clock_nanosleep, absolute), reads the clock, and \
+                 takes the next moment 250 µs later. It does so at least 100 times in a sample, and the CPU idles in \
+                 between. `fifo` has priority 80. Other policies get the timer slack, 50 µs by default or \
+                 `slack_ns`, which lets the kernel join timers. The longest of a sample is the median over all \
+                 samples. `worst` is the longest of a pass, nearer to cyclictest's max. No wake-up may come early.",
         run: nanosleep,
         ..ROW
     },
     Benchmark {
         id: ids::TIMER_TIMERFD,
-        title: "Timer descriptor delay",
-        about: "The same by a timerfd that expires every 250 µs: the task sleeps in read, which tells how often the timer \
-                has expired meanwhile; the lateness is that of the first of these. Timer descriptors know no timer slack. \
-                The expirations that were read must be those of the time that has passed.",
-        reading: "As timer.nanosleep with `fifo`: 2 to 10 µs, in guests 10 to 60, since no slack is added whatever the \
-                  policy; a little more for read's own way. Event loops wait like this.",
+        title: "timerfd",
+        about: "How much later than its expiry a task wakes from reading a timerfd. Event loops wait like this.",
+        reading: "Lower is better: 2–10 µs, in guests 10–60, as the Sleep benchmark with `fifo`. Timer descriptors \
+                  have no timer slack under any policy. The read itself adds a little.",
+        method: "The timer expires every 250 µs. read returns how often it has expired, and the delay is that of the \
+                 first expiry. The expirations read must match the time that has passed.",
         run: timerfd,
         ..ROW
     },

@@ -38,13 +38,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::DHRY2REG,
         title: "Dhrystone 2 using register variables",
-        about: "Weicker's Dhrystone 2: eight procedures and three functions on records, strings and arrays that fit \
-                any L1 cache. What the definition puts into two compilation units is called through pointers that the \
-                compiler cannot see through; strings are compared by the C library. The published final values of all \
-                variables are checked.",
-        reading: "One core's speed on small integer code of the eighties, and half of it the compiler's skill: figures of \
-                  two builds compare compilers. This one is Rust's, for any CPU of the architecture; the classic is built \
-                  by gcc -O3 for the very CPU. Memory, caches beyond L1 and the kernel have no part in it.",
+        about: "Rate of Weicker's Dhrystone 2: procedures and functions on records, strings and arrays that fit any \
+                L1 cache.",
+        reading: "More is better. It is one core's speed on small integer code of the 1980s, and half of it is the \
+                  compiler. Two builds compare compilers: this is Rust for any CPU of the architecture, the classic \
+                  gcc -O3 for this CPU. Memory, larger caches and the kernel have no part.",
+        method: "The two compilation units of the definition are separated by pointers that the compiler cannot \
+                 follow. Strings are compared by the C library. The published final values of all variables are \
+                 checked.",
         metrics: &[LPS],
         run: |case, sampler| copies::measure(case, sampler, usual(1.0), |_| Ok(dhrystone::loops())),
         ..ROW
@@ -52,13 +53,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::WHETSTONE,
         title: "Double-Precision Whetstone",
-        about: "The eight active modules of Curnow's and Wichmann's Whetstone in double precision, with the published \
-                weights, in millions of Whetstone instructions a second; sin, cos, atan, exp and log are the C library's. \
-                The published results are checked to nine digits. One module (integer arithmetic) comes to constants \
-                at compile time, with us as with the classic's gcc.",
-        reading: "Half of it is one chain of dependent additions and multiplications, a third the C library's functions: \
-                  the core's latencies times its clock. Vectors and memory have no part in it. The classic is built with \
-                  -ffast-math, which hardly helps here.",
+        about: "Rate of the eight active modules of the Whetstone benchmark in double precision, in millions of \
+                Whetstone instructions a second.",
+        reading: "More is better. Half is one chain of dependent additions and multiplications, a third the C \
+                  library's functions. It is the core's latencies times its clock. Vectors and memory have no part. \
+                  The classic uses -ffast-math, which changes little.",
+        method: "Weights are the published ones; sin, cos, atan, exp and log are the C library's. The published \
+                 results are checked to nine digits. One module (integer arithmetic) becomes constants at compile \
+                 time, as with the classic's gcc.",
         metrics: &[Metric::new(
             ids::metric::SCORE,
             "millions of Whetstone instructions a second",
@@ -74,14 +76,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::EXECL,
         title: "Execl Throughput",
-        about: "A process that becomes the same program again and again by execve. As in the classic that is a small \
-                program which the system's dynamic linker loads together with the C library; ours is an executable of 1.2 KB, \
-                written into memory (memfd), linked as /bin/sh is, with the segments of a compiled program, which calls \
-                the C library a few times and asks a pipe whether to go on. (process.exec starts one that nothing links: \
-                less than half the price.) Every exec is counted.",
-        reading: "0.3 to 1 ms each: tearing down an address space, making one, mapping and relocating the linker and the \
-                  C library with their page faults. Nested page tables of guests and the kernel's mitigations move it \
-                  most. Free to run, exec may move the process to another CPU.",
+        about: "Rate at which a process replaces itself with the same program by execve, one execve after the other.",
+        reading: "More is better: 0.3–1 ms each for a new address space, the dynamic linker and the C library with \
+                  their page faults. Nested page tables of guests and mitigations add most. Free, exec may move the \
+                  process to another CPU.",
+        method: "As in the classic, the system's dynamic linker loads a small program with the C library. Assay's is \
+                 an executable of 1.2 KB in memory (memfd), linked as /bin/sh is. It calls the C library a few times \
+                 and checks a pipe whether to continue. process.exec starts an unlinked program for less than half \
+                 the price. Every exec is counted.",
         metrics: &[LPS],
         cases: exec_cases,
         run: |case, sampler| copies::measure(case, sampler, stretched(EXEC, 1.0), |_| calls::programs()),
@@ -93,11 +95,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::PIPE,
         title: "Pipe Throughput",
-        about: "One process writes 512 bytes to a pipe and reads them back, again and again: two system calls and two \
-                copies a loop, no other process, no wake-up. The calls go through the C library, as the classic's do (here that alone \
-                costs a third more than calls of our own). A number in each piece is checked.",
-        reading: "150 to 600 ns a loop: the price of two system calls, so that mitigations of 2018 and later show most. It \
-                  says nothing about processes that talk to each other; that is context1.",
+        about: "Rate at which one process writes 512 bytes to a pipe and reads them back, with no other process and \
+                no wake-up.",
+        reading: "More is better: 150–600 ns a loop for two system calls and two copies. Mitigations since 2018 show \
+                  here most. It does not apply to processes that talk to each other; that is context1.",
+        method: "The calls go through the C library as in the classic, which alone costs a third more here. A number \
+                 in each piece is checked.",
         metrics: &[LPS],
         run: |case, sampler| copies::measure(case, sampler, usual(1.0), |_| calls::pipe()),
         ..ROW
@@ -105,12 +108,13 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::CONTEXT1,
         title: "Pipe-based Context Switching",
-        about: "Two processes pass a growing number to and fro over two pipes; a loop is a round trip, checked. The \
-                classic's number has 4 bytes, ours 8, which makes no difference to be measured. Free as in the classic; \
-                one copy also with both processes on one CPU and on the nearest two, which are figures of their own.",
-        reading: "The classic number that says most about placement and least about the machine: both processes on one CPU \
-                  score several times what two CPUs do, as nobody has to be woken from idle, and it is the scheduler that \
-                  chooses. Compare the pinned figures; occupancy says which of them a free pair is a mix of.",
+        about: "Rate at which two processes pass a number over two pipes. A loop is a round trip.",
+        reading: "More is better, but it shows placement more than hardware. Both processes on one CPU score several \
+                  times what two CPUs do, and the scheduler chooses. Compare the pinned figures. Occupancy is the \
+                  mix of them behind a free figure.",
+        method: "The numbers are checked. They have 8 bytes; the classic's 4 make no measurable difference. It runs \
+                 free as in the classic. One copy also runs on one CPU and on the nearest two, as figures of their \
+                 own.",
         metrics: CONTEXT,
         params: &[COPIES, CLASS],
         cases: context_cases,
@@ -120,12 +124,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SPAWN,
         title: "Process Creation",
-        about: "A process forks a child that ends at once, waits for it, and so on. Every child's exit code is checked. \
-                Ours ends by _exit: what exit runs at a program's end is more in our larger process than in the classic's, \
-                and the two differences about cancel out (20 page faults a child to 29).",
-        reading: "50 to 200 µs a loop: the copy of a small process's page tables, a wake-up on whatever CPU the scheduler \
-                  takes for the child, and the end of an address space. The classic's process is a little smaller than \
-                  ours. process.fork has it pinned, and with memory.",
+        about: "Rate at which a process forks a child that ends at once, and waits until it has ended.",
+        reading: "More is better: 50–200 µs a loop. That is a copy of small page tables, a wake-up on the child's \
+                  CPU and the end of an address space. process.fork measures it pinned and with memory.",
+        method: "Every exit code is checked. The child ends by _exit, because exit handlers do more in Assay than in \
+                 the classic's smaller process. The two differences about cancel out (20 page faults a child against \
+                 29).",
         metrics: &[LPS],
         run: |case, sampler| copies::measure(case, sampler, usual(1.0), |_| calls::children()),
         ..ROW
@@ -147,10 +151,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::SYSCALL,
         title: "System Call Overhead",
-        about: "The classic's mix of system calls that do nothing: dup and close of a file, getpid, getuid and umask are one \
-                loop of five calls, through the C library. Every answer is checked.",
-        reading: "0.3 to 2 µs a loop: entering and leaving the kernel five times. Mitigations of 2018 and later make it up \
-                  to five times as dear; kernels that audit calls or filter them (seccomp, as containers do) add to it.",
+        about: "Rate of the classic's mix of cheap system calls. dup, close, getpid, getuid and umask are one loop.",
+        reading: "More is better: 0.3–2 µs a loop for five entries into the kernel. Mitigations since 2018 make it \
+                  up to five times as long. Audit and filters (seccomp, as in containers) add to it.",
+        method: "The calls go through the C library. Every answer is checked.",
         metrics: &[LPS],
         run: |case, sampler| copies::measure(case, sampler, usual(1.0), |_| calls::system_calls()),
         ..ROW
@@ -171,14 +175,15 @@ const ROW: Benchmark =
     Benchmark { hidden: true, params: &[COPIES], cases: free_cases, source: file!(), ..Benchmark::PINNED };
 
 const COPYING: Benchmark = Benchmark {
-    about: "Copies a file of its own into another one by read and write of bufsize bytes, and begins both anew after \
-            maxblocks blocks; a KB is 1024 bytes. As in the classic the first file was written and read before, and both \
-            stay in the page cache; the classic also counts those two phases, outside of the index, and calls sync \
-            before them, which we leave out. The files lie in a folder of ours in the directory of --dir; a filesystem \
-            in memory (tmpfs) has other prices than one on a disk. What was copied is compared in the end.",
-    reading: "Two system calls and two copies in memory a block: with blocks of 256 bytes the calls, with those of 4096 the \
-              copies and the page cache's own work. No disk has any part in it, whatever its name says, until so much is \
-              dirty that the kernel slows the writer down.",
+    about: "Rate at which one process copies a file into another by read and write of bufsize bytes, within the page \
+            cache. After maxblocks blocks both start anew.",
+    reading: "More is better. A block takes two system calls and two copies in memory. With 256 bytes the calls \
+              dominate, with 4096 the copies and the page cache. No disk takes part until the kernel throttles the \
+              writer for dirty pages.",
+    method: "A KB is 1024 bytes. As in the classic the first file was written and read before, so both stay in the \
+             page cache. The classic counts those phases outside of the index and calls sync first; both are left \
+             out here. The files are in Assay's folder in the directory of --dir; tmpfs has other costs than a \
+             disk's filesystem. The copy is compared at the end.",
     metrics: &[Metric::new(ids::metric::SCORE, "KB copied a second", "KBps", Better::Higher, PER_S)],
     cases: copying_cases,
     run: copying,
@@ -186,15 +191,15 @@ const COPYING: Benchmark = Benchmark {
 };
 
 const SCRIPTS: Benchmark = Benchmark {
-    about: "A loop starts a shell that starts so many scripts at once and waits for them: each sorts a text of 9 KB into a \
-            file, dumps that by od into another sort, greps it into tee and wc, and removes what it made. The tools are \
-            the system's own, the text and the script are ours, of the classic's shape and size; the language is the \
-            suite's (en_US.utf8). What the steps make is checked once, how they end each time. The files lie in a folder of \
-            ours in the directory of --dir.",
-    reading: "Ten processes a script, so that it is mostly starting and ending processes, wake-ups and page faults: 4 to 20 \
-              ms each. It compares systems with one and the same shell and tools only: busybox, dash and bash differ by \
-              more than CPUs do. Where the language is installed, sort, grep and wc take up to a fifth longer than where \
-              it is not.",
+    about: "Rate at which a shell starts a number of scripts at once and waits for them. Each script sorts, dumps, \
+            greps and counts a text of 9 KB.",
+    reading: "More is better: 4–20 ms a script. A script runs ten processes, so it is mostly process start and end, \
+              wake-ups and page faults. Compare hosts with the same shell and tools only; busybox, dash and bash \
+              differ more than CPUs. With the suite's language installed sort, grep and wc take up to 20 % longer.",
+    method: "A script sorts the text into a file, dumps that by od into another sort, greps it into tee and wc, and \
+             removes its files. The tools are the system's; text and script are Assay's, of the classic's shape and \
+             size. The language is the suite's (en_US.utf8). The results are checked once, exit codes each time. The \
+             files are in Assay's folder in the directory of --dir.",
     metrics: &[Metric::new(
         ids::metric::SCORE,
         "loops a minute",

@@ -14,7 +14,7 @@ impl Share {
             return undecided(own, figure, "the reference was not read".to_string());
         };
         if against.same_run {
-            let why = "the run is part of the reference: that it equals itself says nothing";
+            let why = "the run is part of the reference: equal figures prove nothing";
             return undecided(own, figure, why.to_string());
         }
         let Some(ratio) = against.ratios.iter().find(|ratio| ratio.key == figure.key) else {

@@ -22,7 +22,7 @@ pub(super) fn not_slower(subject: &Subject) -> Demand {
     let own = demand(PEERS, "speed among peers", "not_slower", "not behind".to_string());
     match &subject.among {
         None => {
-            Demand { why: "no other runs are checked with it, and [peers] names none (runs)".into(), ..own }
+            Demand { why: "no other runs: check several at once, or name them in [peers] runs".into(), ..own }
         }
         Some(Among::Alone(why)) => Demand { why: why.clone(), ..own },
         Some(Among::Level(peers)) => {

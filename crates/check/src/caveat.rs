@@ -62,8 +62,8 @@ pub(super) fn none_found(own: Demand, subject: &Subject) -> Demand {
     if !subject.unfinished || own.standing != Standing::Met {
         return own;
     }
-    let why = "the run is incomplete: what it did not measure may show one".to_string();
-    let confirm = "measure again; an interrupted run goes on by the same command".to_string();
+    let why = "the run is incomplete: unmeasured parts may have one".to_string();
+    let confirm = "measure again: the same command resumes an interrupted run".to_string();
     Demand { standing: Standing::Undecided, why, confirm, ..own }
 }
 

@@ -21,8 +21,8 @@ impl Spec {
         of_class
             .filter_map(|(name, asked)| match subject.fact(name) {
                 Some(value) if asked.holds(value) == Some(true) => None,
-                Some(value) => Some(format!("{name} is {value}, asked is {}", asked.words())),
-                None => Some(format!("the run does not say its {name}")),
+                Some(value) => Some(format!("{name} is {value}, the spec asks for {}", asked.words())),
+                None => Some(format!("the run does not report its {name}")),
             })
             .next()
     }
@@ -44,7 +44,7 @@ pub fn of_class(specs: &[(&str, &Spec)], subject: &Subject) -> Result<usize, Str
         }
         several => {
             let files: Vec<&str> = several.iter().map(|at| specs[*at].0).collect();
-            let what = "make their [machine] tell them apart, or name one by --spec";
+            let what = "make their [machine] tables differ, or name one with --spec";
             Err(format!("{} specs fit this host, {}: {what}", files.len(), files.join(" and ")))
         }
     }
@@ -75,11 +75,11 @@ mod tests {
         // A module in the wrong slot is a demand that is missed, and no other class.
         assert_eq!(of(&[intel, amd], &subject), Ok(1));
         let none = of(&[intel], &subject).err().unwrap_or_default();
-        assert!(none.contains("intel.toml (cpu_model is EPYC 7543, asked is Xeon*)"), "{none}");
+        assert!(none.contains("intel.toml (cpu_model is EPYC 7543, the spec asks for Xeon*)"), "{none}");
         let two = of(&[amd, intel, large], &subject).err().unwrap_or_default();
         assert!(two.contains("2 specs fit this host, amd.toml and large.toml"), "{two}");
         let unknown = of(&[amd], &Subject::default()).err().unwrap_or_default();
-        assert!(unknown.contains("does not say its cpu_model"), "{unknown}");
+        assert!(unknown.contains("does not report its cpu_model"), "{unknown}");
         let any = Spec::read("[findings]\nfail_at = \"problem\"").expect("a spec");
         assert!(!any.names_a_class());
     }

@@ -95,11 +95,11 @@ fn outcome(mut newest: Outcome, missed: &[Missed]) -> Outcome {
     for one in missed {
         let demand = &mut newest.demands[one.at];
         let begins: Vec<String> = one.begins_s.iter().rev().map(|own| when(*own)).collect();
-        let mut told = format!("missed in {} of {LOOKS} runs: {}", begins.len(), begins.join(", "));
+        let mut missed_in = format!("missed in {} of {LOOKS} runs: {}", begins.len(), begins.join(", "));
         if one.too_near > 0 && !one.is_confirmed() {
-            told += &format!("; {} more began too soon after one of them", one.too_near);
+            missed_in += &format!("; {} more started too soon after one of them", one.too_near);
         }
-        demand.why = if demand.why.is_empty() { told } else { format!("{}; {told}", demand.why) };
+        demand.why = if demand.why.is_empty() { missed_in } else { format!("{}; {missed_in}", demand.why) };
         demand.missed_in = Some(begins.len());
         if !one.is_confirmed() {
             demand.standing = Standing::Undecided;
@@ -139,8 +139,8 @@ fn waiting(newest: &Outcome, missed: &[Missed]) -> [String; 2] {
         when(newest.background.started_s.unwrap_or_default() + APART_S),
     );
     let rule = format!(
-        "A host is rejected when {LOOKS} runs miss a demand, each begun {:.0} minutes or more after the one \
-         before, within a week, and none between meets it.",
+        "{LOOKS} runs within a week must miss a demand to reject a host. They start {:.0} minutes or more apart, \
+         and none between meets it.",
         APART_S / 60.0
     );
     [first, rule]
@@ -260,8 +260,8 @@ mod tests {
             found.sentences[..2],
             [
                 "2 of 3 demands are missed in at most 2 of 3 runs, 1 is met: measure again after 21 Sep 14:38 UTC.",
-                "A host is rejected when 3 runs miss a demand, each begun 25 minutes or more after the one before, \
-                 within a week, and none between meets it."
+                "3 runs within a week must miss a demand to reject a host. They start 25 minutes or more apart, \
+                 and none between meets it."
             ]
         );
         let why: Vec<&str> = found.demands.iter().map(|demand| demand.why.as_str()).collect();
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(found.demands[1].confirm, "assay run --profile quick --out runs/db1");
         // What began too soon is counted.
         let found = of("-", &[(5 * MINUTE, "-")]);
-        assert!(found.demands[1].why.ends_with("; 1 more began too soon after one of them"));
+        assert!(found.demands[1].why.ends_with("; 1 more started too soon after one of them"));
         // Of what three runs confirm the rest stays open.
         let found = of("-C", &[(30 * MINUTE, "-"), (DAY, "-")]);
         assert_eq!(

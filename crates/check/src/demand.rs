@@ -85,7 +85,7 @@ pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
         return Demand { why: TOLD_BY_RUN_FILES.into(), standing: Standing::Undecided, ..own };
     }
     let why = match (subject.unfinished, beside_pages(&limit.series, subject)) {
-        (_, Some(glob)) => format!("not measured so; {glob} was"),
+        (_, Some(glob)) => format!("not measured; {glob} was"),
         (true, None) => "not measured: the run is incomplete".to_string(),
         (false, None) => "not measured".to_string(),
     };
@@ -102,7 +102,7 @@ pub fn absent(own: Demand, limit: &Limit, subject: &Subject) -> Demand {
     }
 }
 
-const TOLD_BY_RUN_FILES: &str = "a summary does not hold it; check the run file";
+const TOLD_BY_RUN_FILES: &str = "the summary does not hold it: check the run file";
 
 /// The glob that finds something with kinds of pages behind its placement, where it does not
 /// without.
@@ -129,7 +129,7 @@ pub fn doubt(figure: &Figure, limit: &Limit) -> Option<String> {
     match figure.verdict {
         VerdictKind::Skipped => Some(format!("skipped{because}")),
         VerdictKind::Rejected => Some(format!("rejected{because}")),
-        _ if !counts => Some(format!("its verdict is not one that the spec counts{because}")),
+        _ if !counts => Some(format!("the spec does not count its verdict{because}")),
         _ => None,
     }
 }
@@ -166,8 +166,8 @@ pub fn left_out(limit: &Limit, asked: &str, subject: &Subject, seen: &[Demand]) 
     let will_do = limit.pick == Pick::Best && seen.iter().all(|demand| demand.standing == Standing::Met);
     let why = match subject.left_out {
         0 => return None,
-        1 => "1 series is left out of the summary; check the run file".to_string(),
-        count => format!("{count} series are left out of the summary; check the run file"),
+        1 => "the summary leaves out 1 figure: check the run file".to_string(),
+        count => format!("the summary leaves out {count} figures: check the run file"),
     };
     let own = of_series(&limit.series, &format!("{}, others", limit.series), asked.to_string());
     (!is_one && !will_do).then_some(Demand { why, ..own })

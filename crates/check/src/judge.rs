@@ -129,7 +129,7 @@ impl Outcome {
             started: String::new(),
             profile: String::new(),
             verdict: Verdict::NotUsable,
-            sentences: vec![format!("It cannot be read: {}.", why.trim_end_matches('.'))],
+            sentences: vec![format!("The run cannot be read: {}.", why.trim_end_matches('.'))],
             demands: Vec::new(),
             reference: String::new(),
             caveats: Vec::new(),
@@ -241,7 +241,7 @@ fn with_needs(confirm: &str, subject: &Subject) -> String {
 fn nothing_valid(subject: &Subject) -> Option<String> {
     let problem = subject.findings.iter().find(|finding| finding.severity == Severity::Problem);
     let why = problem.map_or("measure again", |finding| finding.headline.trim_end_matches('.'));
-    subject.nothing_valid.then(|| format!("Nothing in it was measured validly: {why}."))
+    subject.nothing_valid.then(|| format!("The run has no valid figure: {why}."))
 }
 
 /// Why the run is none that the spec asks for.
@@ -258,7 +258,7 @@ fn refused(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
             let age = now_s - started;
             if age < -DAY {
                 return Some(format!(
-                    "The run began {:.1} days from now: set this host's clock or that of the run's, and measure again.",
+                    "The run starts {:.1} days in the future. Correct the clock of this host or the run's host, and measure again.",
                     -age / DAY
                 ));
             }
@@ -270,7 +270,7 @@ fn refused(spec: &Spec, subject: &Subject, now_s: f64) -> Option<String> {
                 )
             })
         }
-        None => Some("The run does not say when it was, and the spec asks for its age.".to_string()),
+        None => Some("The run has no start time, and the spec asks for its age.".to_string()),
     }
 }
 
@@ -285,7 +285,7 @@ const LABELS: [(&str, &str); 7] = [
     ("numa_nodes", "NUMA nodes"),
     ("dimm_verdict", "memory modules"),
     ("whole", "whole machine"),
-    ("threads_per_core", "threads of a core"),
+    ("threads_per_core", "threads per core"),
 ];
 
 fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
@@ -295,12 +295,12 @@ fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
     let Some(value) = subject.fact(name) else {
         let why = match OF_RUN_FILES.contains(&name) {
             true if subject.readings.is_none() => {
-                "a summary does not tell it; check the run file".to_string()
+                "the summary does not hold it: check the run file".to_string()
             }
-            true => "the run does not tell it".to_string(),
+            true => "the run does not report it".to_string(),
             false => {
                 let names = subject.facts.iter().map(|(name, _)| name.as_str());
-                format!("the run does not tell it{}", model::did_you_mean(name, names))
+                format!("the run does not report it{}", model::did_you_mean(name, names))
             }
         };
         return Demand { why, ..own };
@@ -310,7 +310,7 @@ fn fact(name: &str, asked: &Asked, subject: &Subject) -> Demand {
         Some(false) => Standing::Missed,
         None => Standing::Undecided,
     };
-    let why = if standing == Standing::Undecided { "it is no number" } else { "" };
+    let why = if standing == Standing::Undecided { "not a number" } else { "" };
     Demand { measured: value.to_string(), standing, why: why.into(), ..own }
 }
 
@@ -322,7 +322,7 @@ fn readings(at_least: Word, subject: &Subject) -> Demand {
     };
     let own = demand("readings", "all key figures", "reading", words.to_string());
     let Some(readings) = &subject.readings else {
-        return Demand { why: "a summary has no readings; check the run file".into(), ..own };
+        return Demand { why: "the summary has no readings: check the run file".into(), ..own };
     };
     let worse: Vec<_> =
         readings.iter().filter(|own| own.reading.as_ref().is_some_and(|one| one.word > at_least)).collect();
@@ -337,7 +337,7 @@ fn readings(at_least: Word, subject: &Subject) -> Demand {
     };
     let measured = match (graded, worse.len()) {
         (0, _) => String::new(),
-        (_, 0) => format!("{graded} read so"),
+        (_, 0) => format!("all {graded} are"),
         (_, count) => format!(
             "worse: {}{}",
             names.join(", "),
@@ -345,7 +345,7 @@ fn readings(at_least: Word, subject: &Subject) -> Demand {
         ),
     };
     let why = match standing {
-        Standing::Undecided if graded == 0 => "no reference for this host; see --reference",
+        Standing::Undecided if graded == 0 => "no reference for this host: see --reference",
         Standing::Undecided => "not certain",
         _ => "",
     };
@@ -452,11 +452,8 @@ fn explains(demands: &[Demand], subject: &Subject) -> Option<String> {
         grave.rev().map(|finding| (touched(finding), finding)).max_by_key(|(touched, _)| *touched)?;
     let headline = finding.headline.trim_end_matches('.');
     (touched > 0).then(|| match missed().count() {
-        1 => format!("It is explained by this: {headline}."),
-        all if all == touched => format!("All are explained by this: {headline}."),
-        _ => format!(
-            "{touched} of them {} explained by this: {headline}.",
-            if touched == 1 { "is" } else { "are" }
-        ),
+        1 => format!("One finding explains it: {headline}."),
+        all if all == touched => format!("One finding explains all: {headline}."),
+        _ => format!("One finding explains {touched} of them: {headline}."),
     })
 }

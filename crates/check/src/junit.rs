@@ -95,7 +95,7 @@ fn of_demand<W: Write>(
     name: &str,
     demand: &Demand,
 ) -> std::io::Result<()> {
-    let interval = demand.low_high.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"));
+    let interval = demand.low_high.map_or(String::new(), |[low, high]| format!(" ({low}–{high})"));
     let value =
         demand.value.map_or(demand.measured.clone(), |value| format!("{value}{interval} {}", demand.unit));
     let told = [

@@ -34,8 +34,8 @@ impl Quantity {
         let end = text.char_indices().find(|at| is_unit(*at)).map_or(text.len(), |(at, _)| at);
         let (number, unit) = text.split_at(end);
         let value: f64 =
-            number.parse().ok().with_context(|| format!("{text:?} does not begin with a number"))?;
-        ensure!(value.is_finite(), "{text:?} is no number that can be reached");
+            number.parse().ok().with_context(|| format!("{text:?} does not start with a number"))?;
+        ensure!(value.is_finite(), "{text:?} is not a finite number");
         Ok(Quantity { value, unit: unit.trim().replace('μ', "µ").to_string() })
     }
 
@@ -48,8 +48,8 @@ impl Quantity {
             format!("{} {unit}", self.value)
         );
         let factor = unit_factor(&self.unit, unit);
-        let factor =
-            factor.with_context(|| format!("{:?} is no unit of it; it is measured in {unit}", self.unit))?;
+        let factor = factor
+            .with_context(|| format!("{:?} does not fit: the figure is measured in {unit}", self.unit))?;
         Ok(self.value * factor)
     }
 }
@@ -120,8 +120,8 @@ impl Limit {
         ensure!(unit == "%", "{}", told());
         ensure!(value > 0.0 && value < 100.0, "within = {text:?}: it is a share between 0 and 100 %");
         let alone = self.min.is_none() && self.max.is_none();
-        ensure!(alone, "within stands without min and max: ask for those in a limit of their own");
-        ensure!(self.pick == Pick::Each, "within is of each series: it takes no pick");
+        ensure!(alone, "within excludes min and max: give those in a separate limit");
+        ensure!(self.pick == Pick::Each, "within applies to each series: remove pick");
         Ok(Some(Share(value / 100.0)))
     }
 
@@ -141,10 +141,10 @@ impl Limit {
             Some(other) => bail!("{name} = {other} has no unit: write it in quotes, as {name} = \"100 ns\""),
         };
         let ends = [quantity("min", &self.min)?, quantity("max", &self.max)?];
-        ensure!(ends.iter().any(Option::is_some), "it asks for nothing: give it min, max or within");
+        ensure!(ends.iter().any(Option::is_some), "the limit is empty: give min, max or within");
         if let [Some(min), Some(max)] = &ends {
             let least = min.in_unit(&max.unit)?;
-            ensure!(least <= max.value, "its min is above its max: no figure can be both");
+            ensure!(least <= max.value, "min is above max: no figure meets both");
         }
         Ok(ends)
     }

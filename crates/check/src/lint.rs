@@ -23,14 +23,14 @@ pub struct Known<'n> {
     pub params: Vec<&'n str>,
 }
 
-/// So many faults of a spec are named.
-const MOST: usize = 20;
+/// Faults of a spec that are listed.
+const MAX_FAULTS: usize = 20;
 
-/// No glob of a spec is longer, bytes.
-const LONGEST: usize = 300;
+/// Length limit of a spec's glob.
+const MAX_SERIES_BYTES: usize = 300;
 
-/// No spec has more limits.
-const MOST_LIMITS: usize = 500;
+/// Limits per spec.
+const MAX_LIMITS: usize = 500;
 
 /// Facts that are numbers, by the names of a summary's make-up and settings.
 const NUMBERS: [&str; 9] = [
@@ -85,13 +85,10 @@ fn of_fact(name: &str, asked: &Asked) -> anyhow::Result<()> {
     let all = || NUMBERS.into_iter().chain(WORDS).chain(OF_RUN_FILES).chain([CORE_CLOCK]);
     ensure!(
         name.starts_with("mitigation_") || all().any(|own| own == name),
-        "[machine] {name} is no fact of a run{}; `assay summary RUN` shows all",
+        "[machine] {name} is not a fact of a run{}; `assay summary RUN` lists them",
         did_you_mean(name, all())
     );
-    ensure!(
-        is_number(name) || !asked.is_of_numbers(),
-        "[machine] {name} is a word and no number: write it in quotes"
-    );
+    ensure!(is_number(name) || !asked.is_of_numbers(), "[machine] {name} is a word: write it in quotes");
     Ok(())
 }
 
@@ -100,13 +97,16 @@ fn of_key_figure(name: &str, limit: &Limit) -> anyhow::Result<()> {
     let Some(figure) = named(name) else {
         let all = KEY_FIGURES.iter().map(|figure| figure.name);
         let near = did_you_mean(name, all.clone());
-        bail!("[limits] {name} is no key figure{near}; they are {}", all.collect::<Vec<_>>().join(", "));
+        bail!(
+            "[limits] {name} is not a key figure{near}; key figures: {}",
+            all.collect::<Vec<_>>().join(", ")
+        );
     };
     ensure!(limit.series.is_empty(), "{}: a key figure has no series; write it under [[limit]]", place());
     let shares = limit.share().with_context(place)?.is_some();
     ensure!(
         !(shares && figure.is_size()),
-        "{}: it is read off a curve and has no series to compare: give it a min",
+        "{} comes from a curve and has no series to compare: give min",
         place()
     );
     for end in limit.quantities().with_context(place)? {
@@ -120,10 +120,10 @@ fn direction(figure: &KeyFigure, limit: &Limit) -> Option<String> {
     let is_lower = unit_factor(figure.unit, "s").is_some();
     match (limit.ends().ok()?, is_lower) {
         ([Some(_), None], true) => {
-            Some(format!("[limits] {}: less is better, and it has a min only: is max meant?", figure.name))
+            Some(format!("[limits] {}: less is better, but only min is given: is max meant?", figure.name))
         }
         ([None, Some(_)], false) => {
-            Some(format!("[limits] {}: more is better, and it has a max only: is min meant?", figure.name))
+            Some(format!("[limits] {}: more is better, but only max is given: is min meant?", figure.name))
         }
         _ => None,
     }
@@ -133,8 +133,8 @@ fn of_series(at: usize, limit: &Limit) -> anyhow::Result<()> {
     let place = || format!("[[limit]] {}", at + 1);
     ensure!(!limit.series.is_empty(), "{} names no series", place());
     ensure!(
-        limit.series.len() <= LONGEST,
-        "{}: its series has {} bytes; {LONGEST} are the most",
+        limit.series.len() <= MAX_SERIES_BYTES,
+        "{}: its series has {} bytes; the limit is {MAX_SERIES_BYTES}",
         place(),
         limit.series.len()
     );
@@ -152,7 +152,7 @@ impl Catalogue<'_> {
         let ids = || self.benches.iter().map(|own| own.id);
         ensure!(
             ids().any(|own| is_like(bench, own)),
-            "{place}: {bench} is no benchmark of this version{}",
+            "{place}: this version has no benchmark {bench}{}",
             did_you_mean(bench, ids())
         );
         let metric = limit.series.split_once('#').map_or("*", |(_, metric)| metric);
@@ -164,7 +164,7 @@ impl Catalogue<'_> {
         for Quantity { unit, .. } in limit.quantities().unwrap_or_default() {
             ensure!(
                 units.is_empty() || units.iter().any(|own| unit_factor(&unit, own).is_some()),
-                "{place}: {unit:?} is no unit of it; {bench} is measured in {}",
+                "{place}: {unit:?} does not fit: {bench} is measured in {}",
                 units.join(", ")
             );
         }
@@ -182,7 +182,7 @@ impl Catalogue<'_> {
         let is_one = named.starts_with(|first: char| first.is_ascii_digit());
         (limit.pick != Pick::Each && has_sizes && !is_one).then(|| {
             format!(
-                "[[limit]] {}: pick chooses among blocks of different sizes, from caches to memory: name one, as bytes=134217728",
+                "[[limit]] {}: pick would choose among block sizes, from caches to memory. Name one: bytes=134217728",
                 at + 1
             )
         })
@@ -234,9 +234,8 @@ impl Spec {
         }
         faults.extend(spec.faults());
         if faults.is_empty() && spec.is_empty() {
-            faults.push(
-                "it asks for nothing: give it [machine], [findings], [limits], [[limit]] or [peers]".into(),
-            );
+            faults
+                .push("the spec is empty: give [machine], [findings], [limits], [[limit]] or [peers]".into());
         }
         Ok((spec, faults))
     }
@@ -244,7 +243,7 @@ impl Spec {
     /// Whether it is worth while to look at each of its limits.
     pub(super) fn is_too_long(&self) -> Option<String> {
         let count = self.limits.0.len() + self.limit.len();
-        (count > MOST_LIMITS).then(|| format!("it has {count} limits; {MOST_LIMITS} are the most"))
+        (count > MAX_LIMITS).then(|| format!("it has {count} limits; at most {MAX_LIMITS} are allowed"))
     }
 
     /// What is wrong with it whatever can be measured.
@@ -255,12 +254,12 @@ impl Spec {
         let allowed = self.findings.allow.iter().map(|allowed| &allowed.rule);
         let of_rule = |rule: &String| {
             let near = || did_you_mean(rule, rules());
-            ensure!(rules().any(|own| own == rule), "[findings] {rule} is no rule{}", near());
+            ensure!(rules().any(|own| own == rule), "[findings] {rule} is not a rule{}", near());
             Ok(())
         };
         let peers = self.peers.as_ref().map_or(Ok(()), PeersAsked::faults);
         let findings = self.findings.none_of.iter().chain(allowed).map(of_rule);
-        told(limits.chain(series).chain([self.referenced(), peers]).chain(findings))
+        first_faults(limits.chain(series).chain([self.referenced(), peers]).chain(findings))
     }
 
     /// What this version does not know of it: facts, profiles, benchmarks, units.
@@ -270,7 +269,7 @@ impl Spec {
             let all = || catalogue.profiles.iter().copied();
             ensure!(
                 all().any(|own| own == name),
-                "[run] no profile is called {name}{}; there are {}",
+                "[run] {name} is not a profile{}; profiles: {}",
                 did_you_mean(name, all()),
                 catalogue.profiles.join(", ")
             );
@@ -278,14 +277,14 @@ impl Spec {
         };
         let profiles = self.run.profile.iter().map(of_profile);
         let series = self.limit.iter().enumerate().map(|(at, limit)| catalogue.of_series(at, limit));
-        told(facts.chain(profiles).chain(series))
+        first_faults(facts.chain(profiles).chain(series))
     }
 
     /// What is probably not meant.
     pub fn warnings(&self, catalogue: &Catalogue) -> Vec<String> {
         let limits = self.limits.0.iter().filter_map(|(name, limit)| direction(named(name)?, limit));
         let series = self.limit.iter().enumerate().filter_map(|(at, limit)| catalogue.sizes(at, limit));
-        limits.chain(series).take(MOST).collect()
+        limits.chain(series).take(MAX_FAULTS).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -300,8 +299,8 @@ impl Spec {
 }
 
 /// The first faults in words; what comes behind them is not looked at.
-fn told(all: impl Iterator<Item = anyhow::Result<()>>) -> Vec<String> {
-    all.filter_map(Result::err).map(|error| format!("{error:#}")).take(MOST).collect()
+fn first_faults(all: impl Iterator<Item = anyhow::Result<()>>) -> Vec<String> {
+    all.filter_map(Result::err).map(|error| format!("{error:#}")).take(MAX_FAULTS).collect()
 }
 
 #[cfg(test)]
@@ -364,8 +363,8 @@ mod tests {
     fn a_spec_that_would_take_minutes_is_refused() {
         let limit = |series: &str| format!("[[limit]]\nseries = \"{series}\"\nmin = \"1 s\"\n");
         let told = |text: &str| Spec::read(text).err().map(|error| format!("{error:#}")).unwrap_or_default();
-        assert!(told(&limit(&"*a".repeat(200))).contains("300 are the most"));
-        assert!(told(&limit("a").repeat(501)).contains("500 are the most"));
+        assert!(told(&limit(&"*a".repeat(200))).contains("the limit is 300"));
+        assert!(told(&limit("a").repeat(501)).contains("at most 500 are allowed"));
         assert_eq!(told(&limit("a").repeat(500)), "");
     }
 }

@@ -52,7 +52,7 @@ pub fn maas(outcome: &Outcome) -> MaasResult {
     MaasResult { status, results }
 }
 
-/// `missed: 132 ns, asked is ≤ 100 ns`.
+/// `missed: 132 ns, asked ≤ 100 ns`.
 fn words(demand: &Demand) -> String {
     let standing = match demand.standing {
         Standing::Met => "met",
@@ -66,7 +66,7 @@ fn words(demand: &Demand) -> String {
         None => format!(": {}", demand.measured),
     };
     let why = if demand.why.is_empty() { String::new() } else { format!(" ({})", demand.why) };
-    format!("{standing}{measured}, asked is {}{why}", demand.asked)
+    format!("{standing}{measured}, asked {}{why}", demand.asked)
 }
 
 /// A number with four significant digits.
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!((met.status, met.results["verdict"].as_slice()), (Status::Passed, &["ACCEPT".into()][..]));
         let missed = of("name = \"a\\u0007b\"\n[machine]\ncpus = 3", &subject);
         assert_eq!(missed.status, Status::Failed);
-        assert_eq!(missed.results["cpus"], ["missed: 2, asked is 3"]);
+        assert_eq!(missed.results["cpus"], ["missed: 2, asked 3"]);
         assert_eq!(missed.results["spec"], ["ab"], "YAML has no place for a bell");
         let limits = "[[limit]]\nseries = \"disk.sync@*\"\nmax = \"1 s\"\n".repeat(2);
         let open = of(&limits, &subject);

@@ -109,9 +109,9 @@ pub struct PeersAsked {
 
 impl PeersAsked {
     pub(super) fn faults(&self) -> anyhow::Result<()> {
-        ensure!(self.not_slower, "[peers] asks for nothing: give it not_slower = true");
+        ensure!(self.not_slower, "[peers] is empty: give not_slower = true");
         let named = self.runs.as_ref().is_none_or(|runs| !runs.trim().is_empty());
-        ensure!(named, "[peers] runs is empty: name a folder of runs, or leave it out");
+        ensure!(named, "[peers] runs is empty: name a folder of runs, or remove it");
         Ok(())
     }
 }
@@ -129,7 +129,7 @@ fn word<'d, D: Deserializer<'d>>(from: D) -> Result<Word, D::Error> {
         "fast" => Ok(Word::Fast),
         "normal" => Ok(Word::Normal),
         "slow" => Ok(Word::Slow),
-        other => Err(serde::de::Error::custom(format!("{other:?} is no reading: fast, normal or slow"))),
+        other => Err(serde::de::Error::custom(format!("{other:?} is not a reading (fast, normal, slow)"))),
     }
 }
 
@@ -169,8 +169,8 @@ impl Asked {
             toml::Value::Integer(number) => Ok(One::Number(*number as f64)),
             toml::Value::Float(number) if number.is_finite() => Ok(One::Number(*number)),
             toml::Value::Boolean(yes) => Ok(One::Text(if *yes { "on" } else { "off" }.to_string())),
-            toml::Value::Float(number) => bail!("{number} is no number that can be reached"),
-            _ => bail!("it takes a text, a number, true or false, a list of them, or {{ min = …, max = … }}"),
+            toml::Value::Float(number) => bail!("{number} is not a finite number"),
+            _ => bail!("give a text, a number, true, false, a list of them, or {{ min = …, max = … }}"),
         };
         match value {
             toml::Value::Array(all) if !all.is_empty() => {
@@ -185,13 +185,13 @@ impl Asked {
                     Some(toml::Value::Integer(number)) => Ok(Some(*number as f64)),
                     Some(toml::Value::Float(number)) if number.is_finite() => Ok(Some(*number)),
                     Some(toml::Value::Float(number)) => {
-                        bail!("{name} = {number} is no number that can be reached")
+                        bail!("{name} = {number} is not a finite number")
                     }
-                    Some(other) => bail!("{name} = {other} is no number"),
+                    Some(other) => bail!("{name} = {other} is not a number"),
                 };
                 let (min, max) = (end("min")?, end("max")?);
                 ensure!(min.is_some() || max.is_some(), "it has neither min nor max");
-                ensure!(min.zip(max).is_none_or(|(min, max)| min <= max), "its min is above its max");
+                ensure!(min.zip(max).is_none_or(|(min, max)| min <= max), "min is above max");
                 Ok(Asked::Range { min, max })
             }
             value => Ok(Asked::OneOf(vec![scalar(value)?])),
@@ -258,9 +258,9 @@ impl Spec {
         ensure!(runs != Some(""), "[reference] runs is empty: name a run, a folder or @NAME");
         match (runs, shares) {
             (None, 1..) => bail!(
-                "within counts from a reference: add a table [reference] with runs = \"@NAME\", a run or a folder"
+                "within needs a reference: add a table [reference] with runs = \"@NAME\", a run or a folder"
             ),
-            (Some(_), 0) => bail!("[reference] is used by no limit: give one within = \"10 %\""),
+            (Some(_), 0) => bail!("no limit uses [reference]: give one within = \"10 %\""),
             _ => Ok(()),
         }
     }
@@ -276,7 +276,7 @@ pub(super) fn seconds(age: &str) -> anyhow::Result<f64> {
     let span: jiff::Span = age.parse().ok().context("write it as \"35d\" or \"12h\"")?;
     let days = jiff::SpanRelativeTo::days_are_24_hours();
     let seconds = span.total((jiff::Unit::Second, days)).context("use days or hours")?;
-    ensure!(seconds > 0.0, "no run is that young: write it as \"35d\" or \"12h\"");
+    ensure!(seconds > 0.0, "too short: write it as \"35d\" or \"12h\"");
     Ok(seconds)
 }
 
@@ -332,36 +332,36 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_spec_is_said_with_its_place() {
         for (text, told) in [
-            ("", "asks for nothing"),
+            ("", "is empty"),
             ("schema = 2\n[machine]\ncpus = 2", "this version reads schema 1"),
             ("[limits]\ndram-latncy = { max = \"100 ns\" }", "did you mean dram-latency?"),
             ("[limits]\ndram-latency = { max = 100 }", "max = \"100 ns\""),
             ("[limits]\ndram-latency = { max = \"100 GB/s\" }", "measured in ns"),
             ("[limits]\ndram-latency = \"100 ns\"", "a table such as { max = \"100 ns\" }"),
-            ("[machine]\ncpus = nan", "no number that can be reached"),
-            ("[machine]\ncpus = { min = nan }", "no number that can be reached"),
-            ("[machine]\ncpus = { max = inf }", "no number that can be reached"),
+            ("[machine]\ncpus = nan", "not a finite number"),
+            ("[machine]\ncpus = { min = nan }", "not a finite number"),
+            ("[machine]\ncpus = { max = inf }", "not a finite number"),
             ("[run]\nmax_age = \"-2d\"\n[machine]\ncpus = 2", "35d"),
-            ("[limits]\ndram-latency = {}", "asks for nothing"),
+            ("[limits]\ndram-latency = {}", "is empty"),
             ("[limits]\ndram-latency = { most = \"1 ns\" }", "unknown field"),
             ("[[limit]]\nmin = \"1 ns\"", "names no series"),
             ("[[limit]]\nseries = \"memory.*\"\nmin = \"1\"", "no unit"),
             ("[findings]\nnone_of = [\"steel\"]", "did you mean steal?"),
             ("[machine]\ncpus = { least = 2 }", "neither min nor max"),
             ("[run]\nmax_age = \"soon\"\n[machine]\ncpus = 2", "35d"),
-            ("[machine]\ncpus = { min = 3, max = 2 }", "min is above its max"),
-            ("[limits]\ndram-latency = { min = \"1 µs\", max = \"2 ns\" }", "min is above its max"),
+            ("[machine]\ncpus = { min = 3, max = 2 }", "min is above max"),
+            ("[limits]\ndram-latency = { min = \"1 µs\", max = \"2 ns\" }", "min is above max"),
             ("[machine\n", "line 1"),
             ("[limits]\ndram-latency = { within = \"10 %\" }", "add a table [reference]"),
-            ("[reference]\nruns = \"@a\"\n[machine]\ncpus = 2", "used by no limit"),
+            ("[reference]\nruns = \"@a\"\n[machine]\ncpus = 2", "no limit uses"),
             ("[reference]\nruns = \"\"\n[limits]\ndram-latency = { within = \"10 %\" }", "runs is empty"),
             ("[limits]\ndram-latency = { within = 10 }", "within = \"10 %\""),
             ("[limits]\ndram-latency = { within = \"10 ns\" }", "within = \"10 %\""),
             ("[limits]\ndram-latency = { within = \"100 %\" }", "between 0 and 100 %"),
-            ("[limits]\ndram-latency = { within = \"5 %\", max = \"1 ns\" }", "without min and max"),
-            ("[reference]\nruns = \"@a\"\n[limits]\nl3-size = { within = \"5 %\" }", "read off a curve"),
-            ("[[limit]]\nseries = \"memory.*\"\nwithin = \"5 %\"\npick = \"best\"", "takes no pick"),
-            ("[reading]\nat_least = \"good\"", "fast, normal or slow"),
+            ("[limits]\ndram-latency = { within = \"5 %\", max = \"1 ns\" }", "excludes min and max"),
+            ("[reference]\nruns = \"@a\"\n[limits]\nl3-size = { within = \"5 %\" }", "comes from a curve"),
+            ("[[limit]]\nseries = \"memory.*\"\nwithin = \"5 %\"\npick = \"best\"", "remove pick"),
+            ("[reading]\nat_least = \"good\"", "fast, normal, slow"),
             ("[peers]\nruns = \"a\"", "not_slower = true"),
             ("[peers]\nnot_slower = true\nruns = \" \"", "name a folder of runs"),
             ("[peers]\nnot_faster = true", "unknown field"),

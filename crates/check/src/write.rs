@@ -21,9 +21,9 @@ const SPREADS: f64 = 4.0;
 /// A limit that is further away than this share of the middle would accept anything.
 const FURTHEST: f64 = 0.5;
 
-/// What the head of a written spec says of its limits.
-const RULE: &str = "A limit has more room where its figure is uncertain: three half-widths of its 95 % interval, or four spreads \
-                    of several runs' figures; none is written where that is more than half of the figure.";
+/// The comment at the top of a written spec.
+const RULE: &str = "An uncertain figure has more room: three half-widths of its 95 % interval, or four spreads of several runs. \
+                    A figure that needs more than half of itself has no limit.";
 
 /// What of a machine is asked for as it is.
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
@@ -80,7 +80,7 @@ fn tame(text: &str) -> String {
 fn line(own: &Known, room: f64) -> String {
     if room > FURTHEST * own.median {
         let wide = 100.0 * room / own.median;
-        return format!("# {}: no limit, as it would need {wide:.0} % of room\n", own.figure.name);
+        return format!("# {}: no limit, it would need {wide:.0} % of room\n", own.figure.name);
     }
     let (end, value) = match own.higher {
         true => ("min", own.median - room),
@@ -123,7 +123,7 @@ fn of_fleet(subjects: &[Subject]) -> anyhow::Result<Vec<&Subject>> {
         let [make, of_first] = [own, first].map(|one| one.fact("cpu_model").unwrap_or("an unknown CPU"));
         anyhow::ensure!(
             make == of_first,
-            "{file} is of {make}, {} of {of_first}: derive a spec for each make by itself",
+            "{file} is of {make}, {} of {of_first}: derive one spec per make",
             first.file
         );
     }
@@ -145,11 +145,8 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     let subjects = of_fleet(subjects)?;
     let (Some(first), true) = (subjects.first(), subjects.len() >= LEAST_RUNS) else {
         let twice = given - subjects.len();
-        let more = if twice > 0 { format!(" ({twice} more are there twice)") } else { String::new() };
-        anyhow::bail!(
-            "a spec is derived from at least {LEAST_RUNS} good runs; these are {}{more}",
-            subjects.len()
-        );
+        let more = if twice > 0 { format!(" ({twice} duplicates)") } else { String::new() };
+        anyhow::bail!("a spec needs at least {LEAST_RUNS} good runs; {} are given{more}", subjects.len());
     };
     let what = format!(
         "Written by assay check --derive from {} runs; room of at least {:.0} %.",
@@ -170,7 +167,7 @@ pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
         let room = (margin * median).max(HALF_WIDTHS * half).max(SPREADS * spread);
         out += &line(&Known { figure, median, half, higher: one.higher }, room);
     }
-    out += "\n# Hosts of one make-up that are checked together, eight or more, may be held against each other:\n\
+    out += "\n# Compare hosts of one make with each other (eight or more, checked together):\n\
             # [peers]\n# not_slower = true\n";
     Ok(out)
 }
@@ -213,14 +210,11 @@ mod tests {
         };
         assert_eq!(told(|_| {}), "");
         for (change, why) in [
-            (
-                (|all| all[7] = all[0].clone()) as fn(&mut Vec<Subject>),
-                "these are 7 (1 more are there twice)",
-            ),
+            ((|all| all[7] = all[0].clone()) as fn(&mut Vec<Subject>), "7 are given (1 duplicates)"),
             (|all| all[3].invented = true, "invented samples"),
             (|all| all[3].unfinished = true, "incomplete run"),
             (|all| all[3].nothing_valid = true, "no valid figure"),
-            (|all| all[3].facts.clear(), "each make by itself"),
+            (|all| all[3].facts.clear(), "one spec per make"),
         ] {
             let error = told(change);
             assert!(error.contains(why), "{why}: {error}");
@@ -246,7 +240,7 @@ mod tests {
         assert_eq!(limit(0.0).as_deref(), Some(" = { min = \"2.85 GHz\" }"));
         // The middle of the distances from the median is two steps: 4 × 1.4826 × 0.2 of room.
         assert_eq!(limit(0.1).as_deref(), Some(" = { min = \"1.814 GHz\" }"));
-        assert_eq!(limit(0.3).as_deref(), Some(": no limit, as it would need 119 % of room"));
+        assert_eq!(limit(0.3).as_deref(), Some(": no limit, it would need 119 % of room"));
     }
 
     #[test]

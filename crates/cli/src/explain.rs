@@ -93,7 +93,7 @@ fn source_of(wanted: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The words for placements, how well a figure is known, states of a visit, and topics.
+/// The words for placements, how well a figure is known, states of a pass, and topics.
 pub fn words() -> Vec<String> {
     let placements = bench::placement::EXPLAINED.iter().map(|(name, _)| name.to_string());
     let verdicts = VERDICTS.iter().map(|(kind, _)| kind.words().to_string());
@@ -136,7 +136,7 @@ fn contents(width: usize) -> String {
         + &list("rules", &rules)
         + &list("verdicts", &verdicts)
         + &list("grades", &grades)
-        + &list("states of a visit", &states)
+        + &list("states of a pass", &states)
         + &list("topics", &topics)
 }
 
@@ -218,16 +218,24 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
         }
     }
     text.push_str(&format!(
-        "\nMeasure it: assay run --only {0}\nIts code: assay explain {0} --code\nSource: {1}\n",
-        bench.id, bench.source
+        "\nMeasure it: assay run --only {0}\nIts code: assay explain {0} --code\n\n",
+        bench.id
     ));
+    if !bench.method.is_empty() {
+        text.push_str(&section("How it is measured", bench.method, width));
+    }
+    text.push_str(&format!("Source: {}\n", bench.source));
     text
 }
 
 fn rule(rule: &Rule, width: usize) -> String {
     let mut text = format!("{}: {}\n\n", rule.id, rule.title);
-    text.push_str(&section("What it finds, and why it matters", rule.about, width));
-    text.push_str(&section("When it fires", rule.method, width));
+    text.push_str(&section("What it means", rule.meaning, width));
+    text.push_str(&section("What to do", rule.action, width));
+    text.push_str(&section("When it appears", rule.when, width));
+    if !rule.how.is_empty() {
+        text.push_str(&section("How it is computed", rule.how, width));
+    }
     text.push_str(&format!("Source: {}\n", rule.source));
     text
 }
@@ -235,39 +243,37 @@ fn rule(rule: &Rule, width: usize) -> String {
 const VERDICTS: &[(VerdictKind, &str)] = &[
     (
         VerdictKind::Trusted,
-        "The interval of the median is as narrow as the profile asks, and no test found drift, modes or \
-        dependence; no rule objected. Use the number.",
+        "Use the figure. Its interval is as narrow as the profile asks. No test found drift, several values or dependence, and no \
+         rule objected.",
     ),
     (
         VerdictKind::TrustedWithCause,
-        "The number can be used, and something that moved it or limits its meaning is known: the \
-        reason names it.",
+        "Use the figure, and read the reason: it names what moved the figure or limits its meaning.",
     ),
     (
         VerdictKind::Imprecise,
-        "Too few processes, or too wide a spread, for the precision asked: the reason says how many more \
-        would do. Reports call it rough where the interval lies within 10 % (5 % in the standard and full profiles), \
-        wide where it does not, and imprecise where there is none.",
+        "There are too few passes, or they scatter too widely, for the precision that the profile asks. The reason says how many \
+         more passes are needed. Reports call the figure rough where its interval lies within 10 % (5 % in the standard and full \
+         profiles), wide where it does not, and imprecise where it has none.",
     ),
     (
         VerdictKind::Multimodal,
-        "The series has several values. Use none of them before you know what chooses: the reason lists \
-        them with their shares.",
+        "The figure has several values. The reason lists them with their shares. Find out what chooses between them before you \
+         use one.",
     ),
     (
         VerdictKind::Drifting,
-        "The series was still moving when measuring ended. Its median depends on when it was measured.",
+        "The figure was still moving when measuring ended, so its median depends on the time. Measure longer, or on a host at rest.",
     ),
     (
         VerdictKind::Rejected,
-        "The number must not be used: a wrong answer, a value above a physical ceiling, or an environment that \
-        made it worthless.",
+        "Do not use the figure. An answer was wrong, a value lies above a physical limit, or the conditions made it worthless.",
     ),
     (
         VerdictKind::Skipped,
-        "Not measured: this machine or this user lacks something, or the budget ended before its turn.",
+        "Not measured: this host or this user lacks something, or the time limit came first. The reason says which.",
     ),
-    (VerdictKind::Unverified, "Imported from another tool: nobody watched while it was measured."),
+    (VerdictKind::Unverified, "Imported from another tool: Assay did not watch the measurement."),
 ];
 
 /// How well a number is known. Each is found by its letter, its word and further words.
@@ -275,27 +281,27 @@ const GRADES: &[(Grade, &[&str], &str)] = &[
     (
         Grade::A,
         &["trusted at a clock"],
-        "The interval is as narrow as the profile asks: 3 % in the quick profile, 1 % in the others. \"At a clock\": the time is a \
-        count of core cycles, and the number is what it would be at the one core clock that stands beside it; how it ran, \
-        while the clock moved, is shown too. Good for everything.",
+        "Good for everything. The interval is as narrow as the profile asks: 3 % in the quick profile, 1 % in the others. \"At a \
+         clock\": the time is a count of core cycles, and the figure is converted to the one core clock beside it. The time as \
+         measured, while the clock moved, is shown too.",
     ),
     (
         Grade::B,
         &[],
-        "The interval is wider than the profile asks, and within 10 % (5 % in the standard and full profiles). Two digits are \
-        shown. Good for comparisons and for the index.",
+        "Good for comparisons and for the index. The interval is wider than the profile asks, and within 10 % (5 % in the standard \
+         and full profiles). Two digits are shown.",
     ),
     (
         Grade::C,
         &[],
-        "The interval is wider still; only its range is shown. It counts in no index, and only differences larger than the \
-        range can be told.",
+        "Good for large differences only: those beyond its range. The interval is wider than that of grade B; only its range is \
+         shown, and no index counts it.",
     ),
     (
         Grade::U,
         &[],
-        "There is no interval, or no one number: too few processes, several values, still moving, rejected or not measured. \
-        Nothing is concluded from it.",
+        "Conclude nothing from it. There is no interval or no single value: too few passes, several values, drift, a rejected \
+         figure or one that was not measured.",
     ),
 ];
 
@@ -308,11 +314,11 @@ fn topic(wanted: &str, width: usize) -> Option<String> {
     Some(format!("{title}\n\n{sections}{code}Source: {}\n", topic.source))
 }
 
-/// A state that a visit goes through, or that it ends in, by its word.
+/// A state of a pass, or how it ends, by its word.
 fn state(wanted: &str, width: usize) -> Option<String> {
     let state = STATES.iter().find(|state| state.words.contains(&wanted))?;
     let text = section(&format!("{}: {}", state.words[0], state.title), &state.about(), width);
-    Some(text + "All states of a visit: assay explain visit\n")
+    Some(text + "All states of a pass: assay explain pass\n")
 }
 
 /// A placement, by its word.
@@ -322,7 +328,7 @@ fn placement(wanted: &str, width: usize) -> Option<String> {
     Some(text + "All placements: assay explain placements\n")
 }
 
-/// What a word means: several things may have the same one, as a rule and a visit with a wrong
+/// What a word means: several things may have the same one, as a rule and a pass with a wrong
 /// answer.
 fn meanings(wanted: &str, width: usize) -> Option<String> {
     let rule = rules().find(|rule| rule.id == *wanted).map(|rule| self::rule(rule, width));

@@ -18,6 +18,8 @@ mod explain_profile;
 mod files;
 mod guard;
 mod hackbench;
+#[cfg(test)]
+mod help_tests;
 mod host;
 mod import;
 mod keeping;

@@ -21,7 +21,7 @@ use machine::Machine;
 use model::units;
 use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
-use sys::counters::units_per_second;
+use sys::counters::ticks_per_second;
 
 use show::Assumed;
 pub use show::Report;
@@ -268,7 +268,7 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.record {
         live.record(path, &cores)?;
     }
-    let mut watch = Watch::new(cores, 1.0 / units_per_second(), None);
+    let mut watch = Watch::new(cores, 1.0 / ticks_per_second(), None);
     let mut end = Duration::ZERO;
     loop {
         end += args.seconds;

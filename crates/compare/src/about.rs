@@ -5,7 +5,7 @@ use super::Arm;
 use super::environment::OR;
 
 /// What a foreign result is called by, the first that it has.
-const HEADS: [&str; 5] = ["heading", "source", "started by", "told apart by", "program"];
+const HEADS: [&str; 5] = ["heading", "source", "started by", "differs in", "program"];
 
 /// One side in words.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,6 +8,7 @@ use super::key_rows::{self, MISLEADS, Row, Said};
 use super::{Compared, Comparison, MARGINS, Pooled, Word};
 use diagnose::key_figures::{Group, of_key};
 use diagnose::words::capital;
+use model::pattern::KeyParts;
 use model::vocabulary::host::rule;
 use stats::order::median;
 
@@ -164,27 +165,28 @@ impl Comparison {
                 true => String::new(),
                 false => format!("; {} {} the same", list(&same), if same.len() == 1 { "is" } else { "are" }),
             };
-            return match (deciding.is_empty(), most.is_empty()) {
-                (true, true) => None,
-                (true, false) => Some(format!("Single figures decide it: {}{others}.", most.join(", "))),
-                (false, true) => {
-                    Some(format!("{} {} it{others}.", capital(&list(&deciding)), decides(&deciding)))
-                }
-                (false, false) => Some(format!(
-                    "{} {} it: {}{others}.",
-                    capital(&list(&deciding)),
-                    decides(&deciding),
-                    most.join(", ")
-                )),
+            let decided = match deciding.as_slice() {
+                [] if most.is_empty() => return None,
+                [] => "Single figures decide it".to_string(),
+                [only] => format!("{} decides it", capital(only)),
+                several => format!("{} decide it", capital(&list(several))),
             };
+            let figures = if most.is_empty() { String::new() } else { format!(": {}", most.join(", ")) };
+            return Some(format!("{decided}{figures}{others}."));
         }
-        let most = strongest(rows());
-        let is_told = |one: &&Compared| one.headline || of_key(&one.key).is_some();
-        let many = self.metrics.iter().filter(is_told).filter(|one| one.word.is_different()).count();
-        match (many, self.twins.is_some()) {
-            (_, true) | (0, _) => None,
-            (1, _) => Some(format!("One figure differs: {}.", most.join(", "))),
-            (many, _) => Some(format!("{many} single figures differ, most of all {}.", most.join(" and "))),
+        let is_named = |one: &&Compared| one.headline || of_key(&one.key).is_some();
+        let differing = self.metrics.iter().filter(is_named).filter(|one| one.word.is_different());
+        let differing: Vec<Row> = differing.map(Row::counted).collect();
+        // A figure without a better side has no row.
+        let mut most = strongest(rows());
+        if most.is_empty() {
+            most = strongest(differing.iter());
+        }
+        match differing.len() {
+            _ if self.twins.is_some() => None,
+            0 => None,
+            1 => Some(format!("One figure differs: {}.", most.join(", "))),
+            many => Some(format!("{many} single figures differ, most of all {}.", most.join(" and "))),
         }
     }
 
@@ -200,7 +202,7 @@ impl Comparison {
         if matches!(outcome, Outcome::Faster | Outcome::Slower) {
             return match index.decided_by.first() {
                 Some(bench) => Some(format!(
-                    "It hangs on {} alone: without it the two change sides.",
+                    "This rests on {} alone: without it the two change sides.",
                     self.title_of(bench)
                 )),
                 None => self.left_out(letter, groups, of),
@@ -210,10 +212,10 @@ impl Comparison {
             self.metrics.iter().filter(|one| one.headline).filter_map(|one| one.would_show).collect();
         let all = share(index.would_show());
         let half = median(&single).map_or(String::new(), |middle| {
-            format!("; half of the single figures would show one above {}", share(middle))
+            format!("; half of its single figures show those above {}", share(middle))
         });
-        let seen = if self.twins.is_some() { "Two such runs would show" } else { "It would have shown" };
-        Some(format!("{seen} a difference above {all} over all{half}."))
+        let shows = if self.twins.is_some() { "Two such runs show" } else { "This comparison shows" };
+        Some(format!("{shows} differences above {all} over all{half}."))
     }
 
     /// The title of a benchmark, as its figures bring it.
@@ -299,14 +301,12 @@ impl Comparison {
                 "Compare figures of pinned tasks: `assay compare A B --only ...`".to_string()
             }
             _ if self.imported && self.metrics.is_empty() => {
-                "--left-out names the reason of each figure.".to_string()
+                "`--left-out` lists the reason for each figure.".to_string()
             }
-            _ if self.imported && self.are_single() => {
-                "Its ratios below are those of single values.".to_string()
-            }
-            _ if self.imported => "Its ratios below are those of medians.".to_string(),
+            _ if self.imported && self.are_single() => "The ratios below compare single values.".to_string(),
+            _ if self.imported => "The ratios below compare medians.".to_string(),
             _ if of.both == 0 => "Measure the same on both: `assay run`".to_string(),
-            Some(_) => "--left-out names the reason of each figure.".to_string(),
+            Some(_) => "`--left-out` lists the reason for each figure.".to_string(),
             None => "Measure longer: `assay run --profile standard`".to_string(),
         });
         said
@@ -323,13 +323,13 @@ impl Comparison {
             _ if rule::MEMORY_PRESSURE == factor => format!("{who} was short of memory"),
             _ if rule::SWAPPING == factor => format!("{who} swapped"),
             _ if rule::HIGHER_PRIORITY == factor => {
-                format!("tasks of a higher priority ran beside {who}")
+                format!("tasks of a higher priority ran while {who} was measured")
             }
             PLACEMENT => "tasks ran on other CPUs in one of the two".to_string(),
             "pages" => "one of the two used other page sizes".to_string(),
             "samples" => "the samples of one of the two were invented (--pretend)".to_string(),
-            "clock-source" => "another clock timed single events".to_string(),
-            "beside" => "other work was placed beside it in one of the two".to_string(),
+            "clock-source" => "the two timed single events with different clocks".to_string(),
+            "beside" => "one of the two was measured under a planned load".to_string(),
             "knobs" => "kernel settings were changed for one of the two".to_string(),
             "verdict" => format!("{who} has no value that can be used"),
             other => format!("{other} differs"),
@@ -379,7 +379,7 @@ pub fn ranking(answers: &[(&str, &Comparison, &Answer)]) -> Option<String> {
         .collect();
     let none = match silent.as_slice() {
         [] => String::new(),
-        letters => format!(" Nothing can be said of {}.", list(letters)),
+        letters => format!(" No conclusion for {}.", list(letters)),
     };
     let (letter, first, outcome) = known.first().copied()?;
     let of_a = format!("{} of A", ratio_words(first));
@@ -390,7 +390,8 @@ pub fn ranking(answers: &[(&str, &Comparison, &Answer)]) -> Option<String> {
     };
     let rest = if outcome == Outcome::Slower { &known[..] } else { &known[1..] };
     let words = rest.iter().map(|(letter, pooled, outcome)| {
-        let unsure = if *outcome == Outcome::CannotTell { ", which cannot be told from A" } else { "" };
+        let unsure =
+            if *outcome == Outcome::CannotTell { ", the difference from A is uncertain" } else { "" };
         format!("{letter} {}{unsure}", ratio_words(pooled))
     });
     let words: Vec<String> = words.collect();
@@ -444,7 +445,8 @@ fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
 
 /// What a row is called in a sentence.
 fn name(row: &Row) -> String {
-    row.figure.map_or_else(|| row.title.clone(), |figure| figure.alone.to_string())
+    let title = || if row.title.is_empty() { KeyParts::of(&row.key).bench } else { &row.title };
+    row.figure.map_or_else(title, |figure| figure.alone).to_string()
 }
 
 /// `memory`, `memory and disk`, `CPU, memory and disk`.
@@ -454,8 +456,4 @@ fn list(words: &[&str]) -> String {
         Some((last, [])) => last.to_string(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
     }
-}
-
-fn decides(words: &[&str]) -> &'static str {
-    if words.len() == 1 { "decides" } else { "decide" }
 }

@@ -7,8 +7,8 @@ use super::{Arm, Comparison, Member};
 use diagnose::words::{counted, listed};
 
 /// What can be compared at all, where the two results don't show it themselves.
-const COMPARABLE: &str = "Compare results of one tool with the same settings; of different tools only bandwidth of memory and of \
-                          TCP stands side by side.";
+const COMPARABLE: &str = "Compare results of one tool with the same settings. Of different tools only memory and TCP bandwidth \
+                          can be compared.";
 
 /// How many values a figure of an imported result has at most; 0 of a run.
 pub fn imported_values(arm: &Arm) -> usize {
@@ -93,7 +93,7 @@ impl Comparison {
 
     /// What is said of two that have nothing in common.
     pub(super) fn said_apart(&self, letter: &str) -> Vec<String> {
-        let held = |side: usize| {
+        let figures = |side: usize| {
             let names: Vec<&str> = self.names_alone[side].iter().map(String::as_str).collect();
             match self.alone[side] {
                 0 => "no figure that has a value".to_string(),
@@ -107,7 +107,7 @@ impl Comparison {
         };
         vec![
             format!("No conclusion: nothing in A is also in {letter}."),
-            format!("A holds {}; {letter} holds {}.", held(0), held(1)),
+            format!("A has {}; {letter} has {}.", figures(0), figures(1)),
             next,
         ]
     }
@@ -120,11 +120,11 @@ impl Comparison {
         };
         let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= FEWEST_VALUES);
         if are_enough && !self.are_single() {
-            return format!("none of the {both} main figures counts: their values lie too far apart");
+            return format!("none of the {both} main figures counts: their values scatter too widely");
         }
         let said: Vec<String> = [has(0, "A"), has(1, other)].into_iter().flatten().collect();
         match self.are_single() {
-            true => format!("imported figures have no interval, so that none of the {both} main ones counts"),
+            true => format!("imported figures have no interval: none of the {both} main ones counts"),
             false => format!(
                 "an interval needs {FEWEST_VALUES} values of each, and {}: none of the {both} main figures counts",
                 said.join(", ")
@@ -168,9 +168,9 @@ mod tests {
         assert!(found.is_apart() && found.nearest.is_none() && found.alone == [4, 1], "{found:?}");
         let said = found.answer("B", MOST_ROWS).sentences;
         assert_eq!(said[0], "No conclusion: nothing in A is also in B.");
-        let held = "A holds 4 figures (figure x.one@free, figure x.two@free, figure x.three@free and 1 more); B holds 1 figure \
+        let expected = "A has 4 figures (figure x.one@free, figure x.two@free, figure x.three@free and 1 more); B has 1 figure \
                     (figure y.one@free).";
-        assert_eq!(said[1], held);
+        assert_eq!(said[1], expected);
         assert!(said[2].starts_with("Compare results of one tool with the same settings"), "{}", said[2]);
     }
 
@@ -191,13 +191,13 @@ mod tests {
         let of = |values: usize| imported("a", &["x.one@free#rate"], values);
         let said_of = |a: usize, b: usize| said(&of(a), &of(b)).join(" ");
         assert!(said_of(1, 1).contains("imported figures have no interval"), "{}", said_of(1, 1));
-        assert!(said_of(1, 1).contains("those of single values"), "{}", said_of(1, 1));
+        assert!(said_of(1, 1).contains("compare single values"), "{}", said_of(1, 1));
         let some = said_of(4, 1);
         assert!(some.contains("an interval needs 5 values of each, and A has 4, B has 1"), "{some}");
-        assert!(some.contains("those of medians"), "{some}");
+        assert!(some.contains("compare medians"), "{some}");
         let enough = compare(&of(6), &of(7), &Options::default());
         assert!(enough.metrics[0].ci95.is_some(), "{enough:?}");
         let words = enough.imported_words("B", 1);
-        assert!(words.ends_with("their values lie too far apart"), "{words}");
+        assert!(words.ends_with("their values scatter too widely"), "{words}");
     }
 }

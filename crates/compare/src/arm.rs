@@ -308,7 +308,7 @@ impl Member {
         if let Some(fault) = fault.filter(|_| !imported.format.word().starts_with("SPEC")) {
             let what = import::topic(&fault.rule).unwrap_or(&fault.rule);
             self.verdict.kind = VerdictKind::Rejected;
-            self.verdict.reason = format!("the file has a problem ({what}): `assay import` tells which");
+            self.verdict.reason = format!("the file has a problem ({what}): see `assay import`");
             self.rejected_by = Some(fault.rule.clone());
         }
         self
@@ -360,7 +360,7 @@ pub(super) fn identity(host: &str, started: &str, file: &str) -> BTreeMap<String
 
 /// What is wrong with the file of a run that came to its end (`complete`) or did not.
 pub(super) fn flaws(file: &str, complete: bool, damage: &[String]) -> Vec<String> {
-    let torn = format!("the run in {file} did not come to its end, so that parts of it are missing");
+    let torn = format!("the run in {file} is incomplete: parts of it are missing");
     let lines = |first: &String| match damage.len() {
         1 => format!("{file} is damaged: {first}"),
         count => format!("{file} is damaged in {count} places, the first: {first}"),

@@ -54,7 +54,7 @@ fn said(changes: &[Change], [a, b]: [&Arm; 2]) -> Vec<String> {
     let words = |change: &Change| {
         let title = a.valued().find(|member| Pattern::of(change.series).matches(&member.key));
         format!(
-            "{} is measured in another way since Assay {}: {} (A {}, B {})",
+            "{} is measured differently since Assay {}: {} (A {}, B {})",
             title.map_or(change.series, |member| member.title.as_str()),
             change.since,
             change.what,
@@ -103,7 +103,7 @@ mod tests {
         let words = told(&of("0.9.1", key), &of("0.10.0", key));
         assert_eq!(
             words,
-            ["Test is measured in another way since Assay 0.10.0: windows are four times as long \
+            ["Test is measured differently since Assay 0.10.0: windows are four times as long \
               (A 0.9.1, B 0.10.0)"]
         );
         assert_eq!(told(&of("0.12.0", key), &of("0.2.0", key)).len(), 1);

@@ -27,7 +27,7 @@ const ROWS: [Row; 3] = [
         work: "op",
         words: &[("copy", "copy"), ("triad", "triad")],
         beside: &[],
-        differs: "STREAM tells its best pass and pins no thread",
+        differs: "STREAM reports its best pass and pins no thread",
     },
     // Its `triad` has one array more. Behind the first `_` stand the vectors; `mem` stores past the
     // caches.
@@ -44,14 +44,14 @@ const ROWS: [Row; 3] = [
             ("update", "read-write"),
         ],
         beside: &[],
-        differs: "likwid-bench tells the mean of all its passes",
+        differs: "likwid-bench reports the mean of all its passes",
     },
     Row {
         bench: "sysbench.memory",
         work: "operation",
         words: &[("read", "read"), ("write", "write")],
         beside: &[("scope", "global"), ("scope", "local")],
-        differs: "sysbench moves a word at a time, pins no thread and tells the mean of all its time",
+        differs: "sysbench moves one word at a time, pins no thread and reports the mean over its whole time",
     },
 ];
 
@@ -146,7 +146,7 @@ impl<'a> Counterpart<'a> {
             op: member.case.params.iter().map(|(name, value)| format!("{name}={value} ")).collect(),
             tasks: Self::count(member, network::param::STREAMS.as_str()).unwrap_or(1),
             bytes: Self::count(member, network::param::BYTES.as_str()),
-            differs: if arrived { "" } else { "what was sent, and not what arrived" },
+            differs: if arrived { "" } else { "sent, not received" },
         })
     }
 
@@ -222,14 +222,17 @@ fn notes(x: &Counterpart, y: &Counterpart, llc_bytes: Option<u64>) -> String {
     match (x.bytes, y.bytes) {
         (one, other) if one == other => {}
         (Some(one), Some(other)) => notes.push(format!("{} at once in A, {} in B", size(one), size(other))),
-        (one, _) => {
-            notes.push(format!("how much {} sent at once is not told", if one.is_none() { "A" } else { "B" }))
-        }
+        (one, _) => notes.push(format!(
+            "{} does not report how much it sent at once",
+            if one.is_none() { "A" } else { "B" }
+        )),
     }
     match llc_bytes {
-        None if x.kind == Kind::Memory => notes.push("nothing tells whether a cache holds that".to_string()),
+        None if x.kind == Kind::Memory => {
+            notes.push("size of the caches unknown: it may have measured a cache".to_string())
+        }
         Some(llc) => notes.extend([("A", x), ("B", y)].into_iter().filter(|(_, one)| one.is_near(llc)).map(
-            |(side, _)| format!("the last-level caches ({}) may give a part of it in {side}", size(llc)),
+            |(side, _)| format!("in {side} a part may come from the last-level caches ({})", size(llc)),
         )),
         None => {}
     }

@@ -183,12 +183,11 @@ impl Overlaid {
         let [own, theirs] = self.measured_ghz.map(ghz);
         match (self.clock_ghz, self.measured_ghz) {
             (Some(common), [_, Some(other)]) => format!(
-                "A ran at {own}, {b} at {theirs}: {b}'s work is times {:.2}, as if it went with the clock ({common:.2} GHz). As \
-                 measured: {}",
+                "A ran at {own}, {b} at {theirs}. {b}'s work is scaled by {:.2} to A's clock. As measured: {}",
                 common / other,
                 crossing_words(self.unscaled.as_ref(), b)
             ),
-            _ => format!("A ran at {own}, {b} at {theirs}: work stands as it was measured."),
+            _ => format!("A ran at {own}, {b} at {theirs}: work is as measured."),
         }
     }
 
@@ -209,28 +208,28 @@ impl Overlaid {
 
 fn crossing_words(crossing: Option<&Crossing>, b: &str) -> String {
     let Some(found) = crossing else {
-        return format!("A and {b} have no CPU% in common.");
+        return format!("A and {b} were measured at no common CPU%.");
     };
-    let range = format!("between {:.0} and {:.0} % CPU", found.from * 100.0, found.to * 100.0);
+    let range = format!("from {:.0} to {:.0} % CPU", found.from * 100.0, found.to * 100.0);
     match found.at.as_slice() {
         [] => match found.second_ahead_last {
             Some(true) => {
-                format!("They do not cross: {b} does more than A at the same CPU%, all the way {range}.")
+                format!("They do not cross: {b} does more than A at the same CPU%, {range}.")
             }
             Some(false) => {
-                format!("They do not cross: A does more than {b} at the same CPU%, all the way {range}.")
+                format!("They do not cross: A does more than {b} at the same CPU%, {range}.")
             }
             None => format!("A and {b} do the same {range}."),
         },
         crosses => {
             let each = crosses.iter().map(|cross| {
                 let ahead = if cross.second_ahead { b } else { "A" };
-                let sure = if cross.sure { "" } else { " (not sure: their intervals meet)" };
+                let sure = if cross.sure { "" } else { " (uncertain: the intervals overlap)" };
                 let between = cross.interval.map_or(" (no interval)".to_string(), |between| {
-                    format!(" ({:.0} to {:.0})", (100.0 * between.low).floor(), (100.0 * between.high).ceil())
+                    format!(" ({:.0}–{:.0})", (100.0 * between.low).floor(), (100.0 * between.high).ceil())
                 });
                 format!(
-                    "they cross at {:.0} % CPU{between}, from where on {ahead} does more{sure}",
+                    "they cross at {:.0} % CPU{between}; above it {ahead} does more{sure}",
                     cross.share * 100.0
                 )
             });
@@ -289,7 +288,7 @@ mod tests {
         let found = overlay(&scaled[1], &theirs[1], [&fast, &cores]).expect("both");
         let words = found.words("B");
         assert!(
-            words.starts_with("At light load A does more") && words.contains("on B does more"),
+            words.starts_with("At light load A does more") && words.contains("above it B does more"),
             "{words}"
         );
         let cross = found.crossing.as_ref().and_then(|found| found.at.first()).expect("a crossing");
@@ -298,7 +297,7 @@ mod tests {
             between.low <= cross.share && cross.share <= between.high && between.high - between.low < 0.1
         );
         assert!(words.contains(&format!("they cross at {:.0} % CPU (", 100.0 * cross.share)), "{words}");
-        assert!(found.clock_words("B").contains("as it was measured"), "{}", found.clock_words("B"));
+        assert!(found.clock_words("B").contains("work is as measured"), "{}", found.clock_words("B"));
     }
 
     /// The article's clocks: 3.5 GHz with SMT, 2.7 GHz without.
@@ -316,7 +315,7 @@ mod tests {
         let best = found.curves.each_ref().map(|curve| curve.capacity(1.0).most);
         assert!((best[1] / best[0] - 1.6 * 3.5 / 2.7).abs() < 0.04, "{best:?}");
         let words = found.clock_words("B");
-        for said in ["A ran at 3.50 GHz, B at 2.70 GHz", "times 1.30", "As measured: They do not cross"] {
+        for said in ["A ran at 3.50 GHz, B at 2.70 GHz", "scaled by 1.30", "As measured: They do not cross"] {
             assert!(words.contains(said), "{said:?} is missing in {words}");
         }
         let (ratio, bounds) = found.ratio(0.5).expect("inside");

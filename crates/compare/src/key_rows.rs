@@ -35,7 +35,7 @@ pub struct Row {
 /// What is said of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// The word, and the words around it: `slower by 8 to 12 %`.
+    /// The word, and the words around it: `slower by 8–12 %`.
     Counted(Word, String),
     /// The factor that forbids it, and the reason.
     Left(String, String),

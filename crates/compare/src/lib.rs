@@ -182,7 +182,7 @@ pub struct Compared {
     pub margin: f64,
     #[serde(rename = "verdict")]
     pub word: Word,
-    /// The verdict with what belongs to it: `same within 5 %`, `faster by 8 to 12 %`, `cannot tell:
+    /// The verdict with what belongs to it: `same within 5 %`, `faster by 8–12 %`, `cannot tell:
     /// at most 14 % apart`.
     pub words: String,
     /// The share of difference that nine of ten such comparisons would show.
@@ -324,12 +324,11 @@ fn twins(a: &Arm, b: &Arm) -> Option<String> {
     };
     let shared = a.shared_runs(b);
     if shared > 0 && shared == a.identities.len().max(b.identities.len()) {
-        let what =
-            if shared == 1 { "run: that it equals itself" } else { "runs: that they equal themselves" };
-        return Some(format!("A and B are the same {what} says nothing"));
+        let what = if shared == 1 { "run" } else { "runs" };
+        return Some(format!("A and B are the same {what}: equal figures prove nothing"));
     }
     let equal = shared == 0 && a.valued().next().is_some() && numbers(a) == numbers(b);
-    equal.then(|| "A and B hold the very same numbers: that they are equal says nothing".to_string())
+    equal.then(|| "A and B have identical numbers: equal figures prove nothing".to_string())
 }
 
 /// What is to be said before any number.
@@ -338,7 +337,7 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
     let shared = a.shared_runs(b);
     if warnings.is_empty() && shared > 0 {
         let what = if shared == 1 { "1 run is" } else { &format!("{shared} runs are") };
-        warnings.push(format!("{what} in A and in B: that makes the two more alike than they are"));
+        warnings.push(format!("{what} in A and in B: the two look more alike than they are"));
     }
     if a.pretended && b.pretended {
         warnings.push("the samples of A and B were invented (--pretend)".to_string());
@@ -351,14 +350,14 @@ fn warnings(a: &Arm, b: &Arm, options: &Options) -> Vec<String> {
         let flaws = arm.map(|arm| arm.flaws.as_slice()).unwrap_or_default();
         warnings.extend(flaws.iter().take(SHOWN_FLAWS).map(|flaw| format!("{name}: {flaw}")));
         if let Some(more @ 1..) = flaws.len().checked_sub(SHOWN_FLAWS) {
-            warnings.push(format!("{name}: {more} more of its files' flaws are not listed"));
+            warnings.push(format!("{name}: {more} more flaws of its files are not listed"));
         }
     }
     if options.common_clock && a.clock_ghz().is_none() {
-        warnings.push("nothing tells A's core clock, so nothing was scaled to it".to_string());
+        warnings.push("A's core clock is unknown: nothing was scaled to it".to_string());
     }
     if options.common_clock && b.clock_ghz().is_none() {
-        warnings.push("nothing tells B's core clock, so nothing of it was scaled".to_string());
+        warnings.push("B's core clock is unknown: nothing of B was scaled".to_string());
     }
     warnings
 }

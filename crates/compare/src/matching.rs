@@ -80,7 +80,7 @@ pub fn matches<'a>(a: &'a Arm, b: &'a Arm, refused: &mut Vec<Refused>) -> Vec<Ma
             // Once a curve is enough.
             Counterpart::WithoutSize(other, _) if !without_size.insert(&other.key) => {}
             Counterpart::WithoutSize(other, side) => {
-                let reason = format!("{side} does not tell at which size it was measured");
+                let reason = format!("{side} does not report at which size it was measured");
                 refused.push(pairing.refused(member, other, "size", reason));
             }
             Counterpart::Differs(other, (factor, reason)) => {
@@ -228,7 +228,7 @@ fn forbidden<'a>(a: &'a Member, b: &'a Member, clocks: [Option<&str>; 2]) -> Opt
     let events = [a, b].iter().any(|one| matches!(one.metric.form, Form::Quantile { .. }));
     match clocks {
         [Some(of_a), Some(of_b)] if of_a != of_b && events => {
-            Some(("clock-source", format!("single events were timed by {of_a} in A, by {of_b} in B")))
+            Some(("clock-source", format!("{of_a} timed single events in A, {of_b} in B")))
         }
         _ => None,
     }
@@ -275,7 +275,7 @@ fn forgiven(a: &Member, b: &Member, imported: bool) -> Option<Option<String>> {
     match (of_a.pages, of_b.pages) {
         (one, other) if one == other => Some(None),
         (Pages::AsGiven, Pages::Base) | (Pages::Base, Pages::AsGiven) if imported => {
-            Some(Some("base pages against pages as the system gave them".to_string()))
+            Some(Some("base pages on one side, pages as the system gave them on the other".to_string()))
         }
         _ => None,
     }

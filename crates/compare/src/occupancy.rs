@@ -61,7 +61,11 @@ pub fn difference(a: &Occupancy, b: &Occupancy) -> Option<String> {
     let half = share(a, most).half.hypot(share(b, most).half);
     (in_all > SAME_PLACEMENT && apart(most) > SURE * half).then(|| {
         let percent = |occupancy: &Occupancy| format!("{:.0} %", 100.0 * share(occupancy, most).mean);
-        format!("left free, A was on {most} in {} of the looks, B in {}", percent(a), percent(b))
+        format!(
+            "the scheduler kept the tasks on {most} for {} of the rounds in A, for {} in B",
+            percent(a),
+            percent(b)
+        )
     })
 }
 
@@ -78,11 +82,14 @@ mod tests {
         let of = |share: f64| with(share, 0.0);
         let words = difference(&of(0.98), &of(0.03)).expect("a difference");
         assert!(
-            words.starts_with("left free, A was on ") && words.contains("of the looks, B in "),
+            words.starts_with("the scheduler kept the tasks on ") && words.contains(" in A, for "),
             "{words}"
         );
         assert_eq!(difference(&of(0.5), &of(0.45)), None);
-        assert_eq!(difference(&of(1.0), &Occupancy::new()).map(|text| text.contains("B in 0 %")), Some(true));
+        assert_eq!(
+            difference(&of(1.0), &Occupancy::new()).map(|text| text.contains("for 0 % in B")),
+            Some(true)
+        );
         assert_eq!(difference(&Occupancy::new(), &Occupancy::new()), None);
         // What may well be chance is none.
         assert_eq!(difference(&with(0.5, 0.2), &with(0.2, 0.1)), None);

@@ -18,38 +18,38 @@ pub const GUEST: &str = "guest-beats-host";
 /// What `assay explain odd-row` says.
 pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "Two UnixBench tables, and one row whose ratio breaks with the others. A machine of 2.36 times the index and 1.26 times the \
-         context switching is not slow at switching: the two tasks of that test hand one token to each other, and the scheduler \
-         chooses whether both sit on one CPU or each on its own. The row compares two placements, and the index has it inside.",
+        "What it means",
+        "In two UnixBench tables one row's ratio breaks with the others. A host with 2.36 times the index and 1.26 times the context \
+         switching is not slow at switching. The two tasks of that test pass one token back and forth, and the scheduler \
+         chooses one CPU or two for them. The row then compares two placements, and the index includes it.",
     ),
     (
-        "When it fires",
-        "From six rows on that both have at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput (the same \
-         calls by one task) or below that share of it, and it lies farther from the median row. Process Creation and Shell Scripts, whose tasks the \
-         scheduler places, too: 1.5 times and five robust standard deviations from the median of the others. Where there are intervals, they must leave that distance. A round trip \
-         less its calls, halved, is what handing over takes.",
+        "When it appears",
+        "Both tables must share six rows or more at one number of copies. Context switching: its ratio is 1.5 times that of Pipe Throughput \
+         (the same calls by one task), or less than 1/1.5 of it, and lies farther from the median row. Process Creation and Shell \
+         Scripts: 1.5 times and five robust standard deviations from the median of the others. Intervals must exclude a smaller \
+         distance. Half of a round trip without its calls is one hand-over.",
     ),
     (
         "How sure it is",
-        "docs/results/comparing.md: how often a pinned test is found and how often equal machines are accused. It names the row, not the placement: \
-         that tells the command.",
+        "docs/results/comparing.md lists how often a pinned test is found and how often equal hosts are accused. The finding names the \
+         row; the command shows the placement.",
     ),
 ];
 
 /// What `assay explain guest-beats-host` says.
 pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "A guest has more than a machine of its own processor's class: a score that the hardware under it does not reach. Under \
-         kernels as old as 3.10 a guest that reports no shared cache keeps tasks that wake each other on one CPU, scores high, and the task \
-         that is woken waits. Kernels from 5.10 on spread them all the same: look there for pinned tasks, another compiler, kernel or clock.",
+        "What it means",
+        "A guest scores higher than a host with a processor of the same class. Kernels as old as 3.10 keep tasks that wake each other on \
+         one CPU if the guest reports no shared cache: the score is high, and the woken task waits. Kernels from 5.10 on spread \
+         them. There, look for pinned tasks, another compiler, another kernel or another clock.",
     ),
     (
-        "When it fires",
-        "One result is of a guest (it says so, or its processor has a name that no hardware has: `E5-26xx v4`, `QEMU Virtual CPU`), the other \
-         is of none or does not tell, the processors are of one class (an x stands for any digit), and a headline of the guest is more than 1.2 \
-         times better, by its interval where there is one.",
+        "When it appears",
+        "One result is of a guest: it reports a hypervisor, or its processor has a made-up name (`E5-26xx v4`, `QEMU Virtual CPU`). The \
+         other is of no guest, or unknown. Both processors are of one class (an x stands for any digit). A main figure of the guest is \
+         more than 1.2 times better; if it has an interval, the whole interval is.",
     ),
 ];
 
@@ -106,18 +106,19 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         Fact::new(label, times(relative.ratio), key(relative.test))
     }));
     let middle = format!("{} ({:+.1} robust standard deviations away)", times(odd.group), odd.distance);
-    facts.push(Fact::new(format!("in the middle of the other {} rows", rows.len() - 1), middle, "all rows"));
+    facts.push(Fact::new(format!("median of the other {} rows", rows.len() - 1), middle, "all rows"));
     let placed = rows.iter().map(|(row, _)| row.test).filter(|test| test.placed).map(|test| test.title);
     let placed = placed.collect::<Vec<&str>>().join(", ");
     if !placed.is_empty() {
         facts.push(Fact::new("rows whose tasks the scheduler places", placed, "assay explain odd-row"));
     }
-    let mut cause = "Its tasks wake each other, and the scheduler chooses whether they sit on one CPU or on two: the row compares two \
+    let mut cause =
+        "Its tasks wake each other, and the scheduler chooses one CPU or two for them: the row compares two \
                      placements, not only two machines."
-        .to_string();
+            .to_string();
     if let Some([a, b]) = ways(copies, rows).filter(|_| test.name == CONTEXT) {
-        let words = |way: Handover| format!("{:.2} µs, {:.2} of them calls", way.trip_us, way.calls_us);
-        facts.push(Fact::new("a round trip of the token in A", words(a), key(test)));
+        let words = |way: Handover| format!("{:.2} µs, of which calls {:.2} µs", way.trip_us, way.calls_us);
+        facts.push(Fact::new("round trip of the token in A", words(a), key(test)));
         facts.push(Fact::new("in B", words(b), key(test)));
         let [a, b] = [a, b].map(|way| way.one_way_us());
         cause.push_str(&format!(
@@ -133,7 +134,7 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
     }
     let copied = if copies == 1 { String::new() } else { format!(" of {copies} copies") };
     Finding::warning(ODD, format!(
-        "{}{copied} scores {:.2} times as much in B, the middle row {:.2} times. Leave it out.",
+        "{}{copied} scores {:.2} times as much in B, the median row {:.2} times: leave it out",
         test.title,
         odd.row.ratio,
         odd.group
@@ -141,8 +142,8 @@ fn odd_row(odd: &OddRow, copies: i64, rows: &Rows) -> Finding {
         .cause(cause)
         .facts(facts)
         .confirm(format!("assay unixbench {}", test.run))
-        .advice("Run the command on both machines: it measures the row on one CPU, on two and free. Until then judge them by the index \
-                 without it.")
+        .advice("Run the command on both hosts: it measures the row on one CPU, on two, and left to the scheduler. Until then use the \
+                 index without this row.")
         .concerns([key(test)])
 }
 
@@ -280,21 +281,20 @@ pub(super) fn beats<'a>(
     ))
         .cause(match (context, kernel) {
             (Some(_), Some(kernel)) if spreads(kernel) => format!(
-                "Linux {kernel} spreads the two tasks also where a guest reports no shared cache, so that alone keeps them on no \
-                 CPU: tasks that were pinned, another compiler or clock, or a disturbed run on the host. The command tells on \
-                 which CPUs they sit."
+                "Linux {kernel} spreads the two tasks even if the guest reports no shared cache. Possible causes: pinned tasks, \
+                 another compiler or clock, or a disturbed run on the host. The command shows which CPUs they use."
             ),
-            (Some(_), _) => "Most likely its tasks stay on one CPU: under kernels as old as 3.10 a guest that reports no shared cache \
-                        searches no other CPU for the task it wakes. The score is high, and whoever is woken waits."
+            (Some(_), _) => "Most likely its tasks stay on one CPU. Kernels as old as 3.10 look for no other CPU if a guest reports no \
+                        shared cache. The score is high, but the woken task waits."
                 .into(),
-            (None, _) => "A guest has no more than its host gives: another compiler, kernel or clock, or a disturbed run on the host.".into(),
+            (None, _) => "A guest cannot exceed its host. Possible causes: another compiler, kernel or clock, or a disturbed run on the host.".into(),
         })
         .facts(facts)
         .confirm(match context {
             Some(test) => format!("assay unixbench {}", test.run),
             None => format!("assay run --only {}", key.split('@').next().unwrap_or(key)),
         })
-        .advice("Run the command in the guest and on the host, and compare pinned figures; `assay machine` shows which caches the guest is told of.")
+        .advice("Run the command in the guest and on the host, and compare pinned figures. `assay machine` shows which caches the guest reports.")
         .concerns(rows.iter().take(SHOWN).map(|(_, key, _)| key.to_string())))
 }
 

@@ -65,13 +65,13 @@ impl Arm {
     pub fn saved(json: serde_json::Value, file: &str) -> anyhow::Result<Arm> {
         let schema = json.get("schema").and_then(serde_json::Value::as_u64);
         let schema =
-            schema.context("it is JSON, but not what `assay run --json` prints: it has no schema")?;
+            schema.context("it is JSON, but not the output of `assay run --json`: it has no schema")?;
         ensure!(
             schema <= u64::from(SCHEMA),
             "it was written by a newer Assay (schema {schema}, this one reads up to {SCHEMA}): use that version"
         );
         let saved: Saved =
-            serde_json::from_value(json).context("it is JSON, but not what `assay run --json` prints")?;
+            serde_json::from_value(json).context("it is JSON, but not the output of `assay run --json`")?;
         Ok(saved.arm(file))
     }
 

@@ -146,14 +146,17 @@ fn what_must_not_be_compared_is_refused_with_its_factor() {
         refused,
         [
             ("placement", "free in A, one-cpu in B"),
-            ("size", "A does not tell at which size it was measured"),
+            ("size", "A does not report at which size it was measured"),
             ("pages", "as given in A, huge in B"),
             ("unit", "\"us\" in A, \"GB/s\" in B"),
             ("verdict", "rejected in B: wrong answer"),
         ]
     );
     let note = found.metrics[0].note.as_str();
-    assert_eq!((found.metrics.len(), note), (1, "base pages against pages as the system gave them"));
+    assert_eq!(
+        (found.metrics.len(), note),
+        (1, "base pages on one side, pages as the system gave them on the other")
+    );
     // Invented samples are compared with invented ones only.
     let mut pretended = new.clone();
     pretended.pretended = true;
@@ -372,9 +375,9 @@ fn torn_and_damaged_files_are_said() {
         (Arm { flaws: arm::flaws("r", false, &[]), ..arm("x", false, Vec::new()) }, Vec::new());
     let damaged = Arm { flaws: vec!["one".to_string(); SHOWN_FLAWS + 2], ..arm("x", false, whole) };
     let warnings = compare(&torn, &damaged, &Options::default()).warnings;
-    assert!(warnings[0].starts_with("A: the run in r did not come to its end"), "{warnings:?}");
+    assert!(warnings[0].starts_with("A: the run in r is incomplete"), "{warnings:?}");
     assert_eq!((warnings.len(), warnings[1].as_str()), (SHOWN_FLAWS + 2, "B: one"));
-    assert_eq!(warnings[SHOWN_FLAWS + 1], "B: 2 more of its files' flaws are not listed");
+    assert_eq!(warnings[SHOWN_FLAWS + 1], "B: 2 more flaws of its files are not listed");
     let flaws = arm::flaws("r", true, &["line 3: x".to_string(), "line 4: y".to_string()]);
     assert_eq!(flaws, ["r is damaged in 2 places, the first: line 3: x"]);
 }

@@ -62,14 +62,14 @@ pub const FEWEST_VALUES: usize = 5;
 /// The word for a ratio whose p is `p` after correction for the many metrics that were looked at.
 pub fn conclude(found: &Found, p: f64, imported: bool) -> (Word, String) {
     if found.pair.across {
-        return (Word::Unverified, "unverified: another tool's way to measure it".to_string());
+        return (Word::Unverified, "unverified: another tool measured it in another way".to_string());
     }
     let Some(contrast) = &found.contrast else {
         return match imported {
             true if found.pair.a.medians.len().min(found.pair.b.medians.len()) > 1 => {
                 (Word::Unverified, format!("unverified: fewer than {FEWEST_VALUES} values on a side"))
             }
-            true => (Word::Unverified, "unverified: imported without spread".to_string()),
+            true => (Word::Unverified, "unverified: imported without a spread".to_string()),
             false => (Word::Inconclusive, format!("cannot tell: {}", too_few(&found.pair))),
         };
     };
@@ -120,23 +120,23 @@ fn share(share: f64) -> String {
 }
 
 /// By how much the larger of the two is larger, from the nearer end of the interval to the farther:
-/// `8 to 12 %`.
+/// `8–12 %`.
 fn by(contrast: &Contrast) -> String {
     let (low, high) = (contrast.interval.low.abs(), contrast.interval.high.abs());
     let (near, far) = (low.min(high).exp_m1(), low.max(high).exp_m1());
     if far >= FACTOR {
-        return format!("a factor of {:.1} to {:.0}", 1.0 + near, 1.0 + far);
+        return format!("a factor of {:.1}–{:.0}", 1.0 + near, 1.0 + far);
     }
     match (share(near), share(far)) {
         (near, far) if near == far => near,
-        (near, far) => format!("{} to {far}", near.trim_end_matches(" %")),
+        (near, far) => format!("{}–{far}", near.trim_end_matches(" %")),
     }
 }
 
 fn too_few(pair: &Match) -> String {
     let fewest = pair.a.medians.len().min(pair.b.medians.len());
-    let processes = if fewest == 1 { "1 process is".to_string() } else { format!("{fewest} processes are") };
-    format!("{processes} too few for an interval")
+    let passes = if fewest == 1 { "1 pass is".to_string() } else { format!("{fewest} passes are") };
+    format!("{passes} too few for an interval")
 }
 
 fn different(better: Better, larger: bool) -> Word {
@@ -182,7 +182,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     let mut said = Vec::new();
     if let Common::Closed { as_they_ran, at_one_clock } = common {
         said.push(format!(
-            "nothing was brought to one clock: core-bound metrics differ by {} as they ran and by {} at one clock (medians)",
+            "times were not scaled to one clock: core-bound figures differ by {} as measured and by {} at one clock (medians)",
             percent(as_they_ran.exp_m1()),
             percent(at_one_clock.exp_m1())
         ));
@@ -206,7 +206,7 @@ pub fn of_clocks(common: Common, all: &[Found]) -> Vec<String> {
     {
         let way = if middle > 0.0 { "faster" } else { "slower" };
         said.push(format!(
-            "everything that is bound by the core is {way} at one clock, by {} in the middle of {} metrics",
+            "core-bound figures are {way} at one clock: by {} (median of {})",
             percent(middle.abs().exp_m1()),
             core.len()
         ));

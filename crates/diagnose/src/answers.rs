@@ -13,10 +13,13 @@ const WRONG_ANSWER: Rule = Rule {
     id: ids::rule::WRONG_ANSWER,
     title: "A benchmark computed a wrong answer",
     topic: "answers",
-    about: "Every benchmark checks what it computed: sums of all bytes read, counts of messages, closed chains. A wrong \
-            answer means that a core, a memory module or the kernel made a mistake (Google and Meta report a few such \
-            cores in every several thousand machines), or that Assay has a bug. Either way the number is worthless.",
-    method: "Fires for every case with at least one visit whose own check failed; all series of the case are rejected.",
+    meaning: "Every benchmark checks what it computed, such as sums of all bytes or counts of messages. A \
+            wrong answer points to a faulty core or memory module, to the kernel, or to a bug in Assay. \
+            The figures are worthless.",
+    action: "Measure the benchmark again. If the same CPU is wrong again, take it offline and have the \
+            host checked. If all CPUs are wrong, report a bug. See it: assay run --only BENCHMARK --new",
+    when: "A problem for every benchmark with a pass whose own check failed. All its figures are rejected.",
+    how: "Google and Meta report a few cores that compute wrongly in every several thousand hosts.",
     calm: "every result checked and right",
     looked_at: "each result",
     source: file!(),
@@ -24,7 +27,7 @@ const WRONG_ANSWER: Rule = Rule {
 };
 
 fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
-    // What a user's own command works out, nobody here can check.
+    // Assay cannot check what a user's own command computes.
     let plan = &evidence.run.header.plan;
     if !plan.is_empty() && plan.iter().all(|planned| planned.case.id() == Some(guard::COMMAND)) {
         return None;
@@ -45,26 +48,26 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
                 capital(&name)
             ),
         })
-            .cause("What was computed does not match what must come out. Suspect the core first, then the memory.")
+            .cause("What was computed is not the known result. Suspect the core first, then the memory.")
             .facts(visits
                 .iter()
                 .take(5)
                 .filter_map(|visit| {
                     let why = visit.reason.as_ref()?.text();
-                    Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+                    Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
                 }))
             .confirm(confirm(evidence, case))
-            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline and have the \
-                     machine checked; if all are wrong, tell us.")
+            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline \
+                     and have the host checked. If all CPUs are wrong, report a bug.")
             .rejects(evidence.keys_of(case))
     });
     Some(findings.collect())
 }
 
-/// CPUs that a visit's reason points at because others, doing the same work, were right.
+/// CPUs that the visits' reasons suspect: other CPUs did the same work correctly.
 fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
-    let told = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
-    let found: CpuSet = told
+    let reasons = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
+    let found: CpuSet = reasons
         .filter_map(|(_, cpus)| CpuSet::parse_list(cpus))
         .flat_map(|cpus| cpus.iter().collect::<Vec<u32>>())
         .collect();
@@ -73,12 +76,15 @@ fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
 
 const FAILED: Rule = Rule {
     id: ids::rule::FAILED_CASE,
-    title: "A case could not be measured",
+    title: "A benchmark could not be measured",
     topic: "failures",
-    about: "A benchmark's process died, hung, was killed or reported an error. The rest of the run is not touched by \
-            that: each visit has a process of its own.",
-    method: "Fires for every case with visits that failed or timed out. Series with enough good visits keep their \
-             verdict; one without any has no number.",
+    meaning: "A process of the benchmark died, hung, was killed or reported an error. The rest of the run \
+            is unaffected, since each pass has a process of its own.",
+    action: "Read the error in the finding, remove its cause and measure the benchmark again. See it: \
+            assay run --only BENCHMARK --new",
+    when: "A warning for every benchmark with passes that failed or timed out. Figures with enough good \
+            passes keep their verdict; a benchmark without any has no figure.",
+    how: "",
     calm: "every pass completed",
     looked_at: "exit of each pass",
     source: file!(),
@@ -99,24 +105,22 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
         Finding::warning(
             FAILED.id,
-            match count < of {
-                true => format!(
+            if count < of {
+                format!(
                     "{} failed in {count} of {of} passes. The other passes count.",
                     capital(&evidence.name(planned))
-                ),
-                false => format!(
-                    "{} failed in all {of} passes. It has no figure.",
-                    capital(&evidence.name(planned))
-                ),
+                )
+            } else {
+                format!("{} failed in all {of} passes. It has no figure.", capital(&evidence.name(planned)))
             },
         )
         .cause(reported(last))
         .facts(visits.iter().take(5).filter_map(|visit| {
             let why = visit.reason.as_ref()?.text();
-            Some(Fact::new(format!("visit {}", visit.order), super::words::clipped(why), &key))
+            Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
         }))
         .confirm(confirm(evidence, case))
-        .advice("Mend that and measure the case again; the other cases are not affected.")
+        .advice("Remove the cause and measure the benchmark again. The others are not affected.")
     });
     Some(findings.collect())
 }

@@ -1,4 +1,4 @@
-//! Memory and cache while nothing of ours ran: what others took of them, in the order of time.
+//! Memory and cache while Assay was idle: what other work took of them, in the order of time.
 
 use super::chunks::listed;
 use super::{Diagnosis, Evidence};
@@ -9,7 +9,7 @@ use stats::cache_share::{CacheShare, cache_share};
 use stats::order::{Interval, median, quantile};
 use stats::regions::{Moment, Neighbour, neighbour};
 
-/// What the visits saw together.
+/// What all visits of `host.neighbours` measured.
 pub struct AtRest {
     /// Key of the case.
     pub case: String,
@@ -18,7 +18,7 @@ pub struct AtRest {
     pub seconds: f64,
     /// `None` where too little time was seen.
     pub neighbour: Option<Neighbour>,
-    /// `None` where too few turns were seen.
+    /// `None` where too few probes were made.
     pub cache: Option<CacheShare>,
     /// The last-level cache that the kernel reports for this CPU, and the largest working set that
     /// was tried, MiB.
@@ -31,18 +31,18 @@ pub struct AtRest {
 const MIB: f64 = 1048576.0;
 
 impl Diagnosis {
-    /// What others took of memory and cache; `None` where nobody watched.
+    /// What other work took of memory and cache; `None` if the run did not watch.
     pub fn at_rest(&self) -> Option<AtRest> {
-        seen(&self.run, &self.machine)
+        at_rest_of(&self.run, &self.machine)
     }
 }
 
 /// The same of a run that is being judged.
-pub(super) fn of_evidence(evidence: &Evidence) -> Option<AtRest> {
-    seen(evidence.run, evidence.machine)
+pub(super) fn at_rest(evidence: &Evidence) -> Option<AtRest> {
+    at_rest_of(evidence.run, evidence.machine)
 }
 
-fn seen(run: &Run, machine: &Machine) -> Option<AtRest> {
+fn at_rest_of(run: &Run, machine: &Machine) -> Option<AtRest> {
     let at = run.header.plan.iter().position(|planned| planned.case.bench == NEIGHBOURS)?;
     let case = &run.header.plan[at].case;
     let visits: Vec<&Visit> =
@@ -78,8 +78,8 @@ impl AtRest {
     /// Facts on which a finding about it rests.
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
-        let watched = format!("{:.0} s, {} looks", self.seconds, self.looks);
-        let mut facts = vec![fact("watched while nothing of ours ran", watched)];
+        let watched = format!("{:.0} s, {} samples", self.seconds, self.looks);
+        let mut facts = vec![fact("watched while Assay was idle", watched)];
         facts.extend(self.cache.map(|share| fact("cache of one CPU", cache_words(&share))));
         facts.extend(self.bandwidth.map(|(gb_per_s, Interval { low, high })| {
             let words = format!("{} ({}–{})", figure(gb_per_s, "GB/s"), figure(low, ""), figure(high, ""));

@@ -146,10 +146,10 @@ const REFERENCES: &str = "references";
 /// The key figures of a run with their readings.
 pub fn key_readings(diagnosis: &Diagnosis, references: &References) -> Vec<KeyReading> {
     let class = references.class_of(&diagnosis.machine);
-    key_figures::measured(diagnosis).into_iter().map(|own| read(own, references, &class)).collect()
+    key_figures::measured(diagnosis).into_iter().map(|own| key_reading(own, references, &class)).collect()
 }
 
-fn read(measured: Measured, references: &References, class: &HostClass) -> KeyReading {
+fn key_reading(measured: Measured, references: &References, class: &HostClass) -> KeyReading {
     let unit = measured.figure.unit;
     let reading = |value: f64, interval: Option<[f64; 2]>| {
         references.reading(class, measured.key.as_deref()?, value, interval, unit)
@@ -168,7 +168,7 @@ fn read(measured: Measured, references: &References, class: &HostClass) -> KeyRe
 /// What a run comes to.
 pub fn bottom_line(diagnosis: &Diagnosis, figures: &[KeyReading]) -> BottomLine {
     let verdict = verdict(diagnosis, figures);
-    // Of what is not valid nobody asks how well it is known.
+    // How certain the figures of an invalid run are does not matter.
     let known = known(diagnosis).filter(|_| verdict != RunVerdict::NotValid);
     let sentences = [Some(decides(diagnosis, figures, verdict)), clean(diagnosis), known];
     BottomLine { verdict, sentences: sentences.into_iter().flatten().collect() }
@@ -253,7 +253,11 @@ fn decides(diagnosis: &Diagnosis, figures: &[KeyReading], verdict: RunVerdict) -
                 (None, []) if figures.iter().any(KeyReading::is_small) => {
                     "One task gets less of the last-level cache than the kernel reports.".into()
                 }
-                (None, []) => "Nothing was found, but fewer than half of the figures are known well.".into(),
+                (None, []) => {
+                    "Nothing was found, but fewer than half of the figures are certain (grade A or \
+                               B)."
+                    .into()
+                }
                 (None, warnings) => format!("Read it with care: {}.", listed(warnings)),
             }
         }
@@ -275,7 +279,7 @@ fn found(diagnosis: &Diagnosis, rule: RuleId) -> bool {
     diagnosis.findings.iter().any(|finding| rule == finding.rule)
 }
 
-/// Whether all problems are of other work beside the measuring: nothing is said of the host then.
+/// Whether other work explains all problems: then the host itself is not at fault.
 fn only_other_work(diagnosis: &Diagnosis) -> bool {
     let mut problems = diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Problem);
     problems.all(|finding| rules::BACKGROUND_LOAD == finding.rule)
@@ -284,19 +288,20 @@ fn only_other_work(diagnosis: &Diagnosis) -> bool {
 fn not_valid(diagnosis: &Diagnosis, figures: &[KeyReading]) -> String {
     let wrong = found(diagnosis, rules::WRONG_ANSWER);
     let rejected = figures.iter().filter(|figure| figure.is_rejected()).count();
-    match wrong {
-        true => "A benchmark computed a wrong answer: suspect the core or the memory first.".into(),
-        false if rejected > 0 => {
-            let what = format!("{rejected} of {} key figures were rejected", figures.len());
-            match found(diagnosis, rules::BACKGROUND_LOAD) {
-                true => format!("{what}: other work disturbed the measuring. {}", again(diagnosis)),
-                false => format!("{what}: measuring was too disturbed."),
-            }
-        }
-        false => match unmet(diagnosis) {
-            Some(why) => format!("Nothing could be measured: {why}."),
-            None => "Nothing could be measured validly.".into(),
-        },
+    if wrong {
+        return "A benchmark computed a wrong answer: suspect the core or the memory first.".into();
+    }
+    if rejected > 0 {
+        let what = format!("{rejected} of {} key figures were rejected", figures.len());
+        return if found(diagnosis, rules::BACKGROUND_LOAD) {
+            format!("{what}: other work disturbed the measuring. {}", again(diagnosis))
+        } else {
+            format!("{what}: measuring was too disturbed.")
+        };
+    }
+    match unmet(diagnosis) {
+        Some(why) => format!("Nothing could be measured: {why}."),
+        None => "Nothing could be measured validly.".into(),
     }
 }
 
@@ -313,19 +318,19 @@ fn bad_words(figures: &[KeyReading], word: Word) -> Option<String> {
     named(certain, ["is", "are"], &format!("{adjective} for this kind of host"))
 }
 
-/// `Memory latency and page fault look slow beside a wider class of hosts`.
+/// `Memory latency and page fault look slow compared with a wider class of hosts`.
 fn looks_slow(figures: &[KeyReading]) -> Option<String> {
     let slow = figures.iter().filter(|figure| figure.looks_slow());
-    named(slow, ["looks", "look"], "slow beside a wider class of hosts")
+    named(slow, ["looks", "look"], "slow compared with a wider class of hosts")
 }
 
-/// What is said of figures by their names; nothing of none.
+/// A sentence about figures by their names; `None` without figures.
 fn named<'a>(
     figures: impl Iterator<Item = &'a KeyReading>,
     [one, many]: [&str; 2],
     said: &str,
 ) -> Option<String> {
-    // A sentence has a figure's name without what stands behind its comma.
+    // In a sentence the part of a name behind its comma is left out.
     let name = |figure: &'a KeyReading| figure.measured.figure.alone.split(',').next().unwrap_or_default();
     let mut names: Vec<&str> = figures.map(name).collect();
     names.dedup();
@@ -333,7 +338,7 @@ fn named<'a>(
     (!names.is_empty()).then(|| format!("{} {verb} {said}", capital(&listed(&names))))
 }
 
-/// What was looked at and found in order, of what spoils figures most often.
+/// The checks that passed, of what spoils figures most often.
 pub fn clean(diagnosis: &Diagnosis) -> Option<String> {
     const LOOKED: [(RuleId, &str); 4] = [
         (rules::STEAL, "no steal"),
@@ -352,7 +357,7 @@ pub fn clean(diagnosis: &Diagnosis) -> Option<String> {
 }
 
 /// Two hosts are compared by figures that are known as well as this.
-const GOOD_TO_COMPARE: f64 = 0.03;
+const MAX_HALF_WIDTH_TO_COMPARE: f64 = 0.03;
 
 /// How well the figures are known, and what that is good for.
 fn known(diagnosis: &Diagnosis) -> Option<String> {
@@ -363,8 +368,8 @@ fn known(diagnosis: &Diagnosis) -> Option<String> {
     widths.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     let median = widths[(widths.len() - 1) / 2];
     Some(match median {
-        width if width >= 1.0 => "Of most figures too little is known: measure longer.".into(),
-        width if width <= GOOD_TO_COMPARE => {
+        width if width >= 1.0 => "Most figures are too uncertain: measure longer.".into(),
+        width if width <= MAX_HALF_WIDTH_TO_COMPARE => {
             format!(
                 "Half of the figures are known to ±{} or better: enough to compare hosts.",
                 percent(width)

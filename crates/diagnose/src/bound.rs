@@ -3,7 +3,7 @@
 //! N copies against one: what each of many loses of what one alone does is what they share. A
 //! component in caches shows what sharing the machine costs without memory (clock, siblings, other
 //! guests); the rest is memory, if the data do not fit in caches. Components that wait for single
-//! lines scale although memory decides: one copy beside streams shows them.
+//! lines scale although memory decides: one copy with streams beside it shows them.
 
 use super::suite::{Experiment, Part, Suite};
 use machine::Machine;
@@ -14,8 +14,8 @@ use stats::analysis::Judged;
 /// decides; above, it does not.
 const MEMORY_BELOW: f64 = 0.85;
 const FREE_ABOVE: f64 = 0.95;
-/// Data must be so much larger than the last-level caches for the rest to be memory.
-const BEYOND_CACHES: f64 = 2.0;
+/// Only data this many times larger than the last-level caches show memory.
+const MIN_DATA_RATIO: f64 = 2.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
@@ -89,7 +89,7 @@ impl Suite<'_> {
         Share::over(part.rate, alone, 1.0 / part.copies() as f64)
     }
 
-    /// What one copy keeps beside streams.
+    /// Share of its rate alone that one copy keeps while streams run.
     fn kept_beside(&self, part: &Part) -> Option<Share> {
         let (alone, beside) =
             (self.experiment(Experiment::Alone, part)?, self.experiment(Experiment::BesideStreams, part)?);
@@ -99,7 +99,7 @@ impl Suite<'_> {
     /// What a component is bound by, as far as this run shows it.
     pub fn bound(&self, part: &Part, machine: &Machine) -> Bound {
         if !part.is_memory() {
-            return Bound::Free("its data stay small".to_string());
+            return Bound::Free("its data fit in caches".to_string());
         }
         if let Some(words) = fits(part, machine) {
             return Bound::Caches(words);
@@ -113,7 +113,7 @@ impl Suite<'_> {
         };
         let unknown = |why: &str| Bound::Unknown { why: why.to_string(), settles: settles("molecules") };
         if part.copies() < 2 {
-            return unknown("one copy shares memory with nobody");
+            return unknown("one copy shares memory with no other");
         }
         let controls = || self.parts.iter().filter(|part| !part.is_memory());
         let (Some(kept), Some(control)) = (self.kept(part), controls().find_map(|part| self.kept(part)))
@@ -132,7 +132,7 @@ impl Suite<'_> {
         }
         let free = share.low > FREE_ABOVE;
         if !part.waits_for_lines() {
-            return if free { Bound::Free(words) } else { unknown(&format!("{words}: too close to tell")) };
+            return if free { Bound::Free(words) } else { unknown(&format!("{words}: too close to decide")) };
         }
         let beside = self.kept_beside(part).zip(controls().find_map(|part| self.kept_beside(part)));
         let Some((kept, control)) = beside else { return unknown("not tested beside streams") };
@@ -145,7 +145,7 @@ impl Suite<'_> {
         match () {
             () if share.high < MEMORY_BELOW => Bound::Memory(words),
             () if free && share.low > FREE_ABOVE => Bound::Free(words),
-            () => unknown(&format!("{words}: too close to tell")),
+            () => unknown(&format!("{words}: too close to decide")),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Suite<'_> {
 pub fn fits(part: &Part, machine: &Machine) -> Option<String> {
     let data = (part.mib() << 20) * part.copies();
     let (level, cache) = last_level(part, machine)?;
-    ((data as f64) < BEYOND_CACHES * cache as f64)
+    ((data as f64) < MIN_DATA_RATIO * cache as f64)
         .then(|| format!("{} MiB of data for {} MiB of L{level}", data >> 20, cache >> 20))
 }
 

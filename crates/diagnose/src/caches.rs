@@ -1,4 +1,4 @@
-//! Caches: what is claimed of them, and blocks that were to lie beyond them.
+//! Caches: their reported and measured sizes, and memory blocks that fit in them.
 
 use super::ladder::{CacheSize, ladder};
 use super::words::{bytes, figure, shell};
@@ -12,15 +12,18 @@ pub const RULES: &[Rule] = &[INSIDE, DIFFERS];
 
 const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
-    title: "A block that was to show memory fits a cache",
+    title: "A block that measures memory fits in a cache",
     topic: "L3 cache",
-    about: "Bandwidth of memory needs blocks far beyond the last-level cache. Caches of today's servers hold hundreds of \
-            megabytes, and a guest may reach a host's cache that nobody told it of: a block that looked large is then \
-            partly served by it, and the number is too good for memory. Fixed sizes in old benchmarks fail this way.",
-    method: "Fires where the largest block of a memory.bandwidth case, times the tasks that share a last-level cache, is \
-             below 1.9 times that cache (twice, less rounding). The cache's size is the one that llc-differs goes by: as \
-             read off the latency ladder where that contradicts the kernel's claim, whether it is larger or smaller; else \
-             the claim. Such series carry the cause.",
+    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this \
+            block lay in the cache, so the figure is too high for memory.",
+    action: "Free memory or raise the memory limit, and measure again. Until then the figure is an upper \
+            bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
+    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that \
+            cache. The figures carry the cause.",
+    how: "1.9 is twice the cache, less what rounding to lines and tasks takes. The cache's size is the one \
+            of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. \
+            Today's caches hold hundreds of megabytes, and a guest may reach a host's cache that its \
+            kernel does not report. Old benchmarks with fixed block sizes fail this way.",
     calm: "memory blocks exceed the L3",
     looked_at: "block sizes",
     source: file!(),
@@ -28,13 +31,13 @@ const INSIDE: Rule = Rule {
 };
 
 /// Twice, less what rounding blocks to whole lines and tasks takes.
-const BEYOND: f64 = 1.9;
+const MIN_COVER: f64 = 1.9;
 
 fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ladder = ladder(evidence);
     let last = ladder.as_ref().and_then(|ladder| Some((ladder.claimed.last()?.1, ladder.last_size()?)));
     let (mut facts, mut series, mut looked) = (Vec::new(), Vec::new(), false);
-    let mut worst: Option<(f64, Inside)> = None;
+    let mut worst: Option<(f64, WorstBlock)> = None;
     for (case, planned) in
         evidence.cases().filter(|(_, planned)| planned.case.bench == ids::memory::BANDWIDTH)
     {
@@ -45,11 +48,11 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         };
         looked = true;
-        if times >= BEYOND {
+        if times >= MIN_COVER {
             continue;
         }
         if worst.as_ref().is_none_or(|(least, _)| times < *least) {
-            worst = Some((times, Inside { block: largest * tasks as f64, cache }));
+            worst = Some((times, WorstBlock { block: largest * tasks as f64, cache }));
         }
         let (each, size) = (bytes(largest), bytes(cache.at));
         let what = format!("{tasks} × {each} in a cache of {size} ({})", cache.source());
@@ -72,20 +75,17 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     ))
         .cause(format!(
             "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
-            match inside.cache.by_ladder {
-                true => "The latency ladder shows a cache of another size than the kernel reports.",
-                false => "Free memory, or a memory limit, allowed no larger block.",
-            }
+            if inside.cache.by_ladder { "The latency ladder shows a cache of another size than the kernel reports." } else { "Free memory, or a memory limit, allowed no larger block." }
         ))
         .facts(facts)
         .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
-        .advice("Free memory (or raise the memory limit) and measure again; until then take these figures for an upper \
-                 bound of what memory delivers.")
+        .advice("Free memory (or raise the memory limit) and measure again. Until then these figures are an \
+                 upper bound.")
         .explains(series)])
 }
 
 /// Bytes of all blocks in one cache, and the cache.
-struct Inside {
+struct WorstBlock {
     block: f64,
     cache: CacheSize,
 }
@@ -105,7 +105,7 @@ fn least_cover(
         let cache = seat.cpus.first().and_then(|cpu| machine.last_level_cache(cpu));
         let claimed = cache.and_then(|cache| cache.size_bytes).map(|bytes| bytes as f64);
         let cpus = cache.map(|cache| &cache.cpus);
-        // Caches of one claim are taken for alike.
+        // Caches of one reported size count as equal.
         let measured = last.filter(|(of, _)| claimed.is_none_or(|claimed| claimed == *of));
         let size = measured.map(|(_, size)| size).or(claimed.map(CacheSize::claimed));
         match caches.iter_mut().find(|(other, ..)| *other == cpus) {
@@ -122,16 +122,20 @@ fn least_cover(
 
 const DIFFERS: Rule = Rule {
     id: ids::host::rule::LLC_DIFFERS,
-    title: "The last-level cache is not what the kernel claims",
+    title: "The last-level cache is not as large as the kernel reports",
     topic: "L3 cache",
-    about: "The latency ladder shows where the last cache really ends for one task on this machine. In a guest it may \
-            be a host's whole cache although less is told, or a small share of it although all is told; on bare metal \
-            a partition (resctrl, CAT) or other work takes part of it. Programs that size their data by the kernel's \
-            word are wrong by that factor, and so are figures called L3 or memory by it.",
-    method: "Levels of the ladder of random loads on huge pages, fitted as sums of miss curves with bounds for each size \
-             (docs/method/cache-ladder.md has the measured error rates). Fires where the claim lies beyond the bounds by a further 1.25 \
-             times, or where a block of twice the claimed size still answers within 45 ns; nothing is said where the \
-             largest block answers within 55 ns, faster than any memory. A warning from twice on.",
+    meaning: "The latency ladder shows how much of the last cache one task gets. A guest may get a small \
+            share, or reach a larger cache of its host. Software that sizes its data by the reported size \
+            is wrong by that factor.",
+    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal \
+            look at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile \
+            full",
+    when: "The reported size lies 1.25 times beyond the measured bounds, or a block of twice that size \
+            answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
+    how: "The ladder times random loads on huge pages. Its levels are fitted as sums of miss curves, with \
+            bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory \
+            answers in less than 55 ns, so a ladder that ends below that does not show where the cache \
+            ends.",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),
@@ -145,9 +149,10 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !by_ladder {
         return Some(Vec::new());
     }
-    let words = match high.is_finite() {
-        true => format!("{} ({} to {})", bytes(at), bytes(low), bytes(high)),
-        false => format!("{} or more", bytes(at)),
+    let words = if high.is_finite() {
+        format!("{} ({}–{})", bytes(at), bytes(low), bytes(high))
+    } else {
+        format!("{} or more", bytes(at))
     };
     let larger = low > *claimed;
     let factor = if larger { low / claimed } else { claimed / high };
@@ -166,12 +171,12 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Plan for what one task gets. Ask the provider whether it limits caches (CAT).",
         ),
         (false, false) => (
-            "Other work uses the cache, part of it is set aside (resctrl, devices), or it is several caches (sub-NUMA \
-             clusters) of which a task has one.",
-            "Look at /sys/fs/resctrl and at what else runs, and measure again.",
+            "Other work uses the cache, or part of it is set aside (resctrl, devices). Or it is several \
+             caches, of which a task has one (sub-NUMA clusters).",
+            "Look at /sys/fs/resctrl and at other work, and measure again.",
         ),
     };
-    // Blocks that the claim calls cached and the ladder does not, or the other way round.
+    // Blocks that are cached by the reported size and not by the measured one, or the reverse.
     let disputed = ladder.curve.series.iter().filter(|judged| {
         let size = judged.series.number(ids::memory::param::BYTES).unwrap_or(0.0);
         size > low.min(*claimed) && size <= high.max(*claimed)
@@ -192,8 +197,8 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![
         Finding::of(DIFFERS.id, severity, headline)
             .cause(cause)
-            .fact("read off the ladder", words, &ladder.curve.key)
-            .fact("claimed", reported, "/sys/devices/system/cpu/cpu*/cache")
+            .fact("measured by the ladder", words, &ladder.curve.key)
+            .fact("reported", reported, "/sys/devices/system/cpu/cpu*/cache")
             .fact("latency of the largest block", figure(ladder.end_ns, "ns"), &ladder.curve.key)
             .fact("points of the ladder", ladder.curve.points.len(), &ladder.curve.key)
             .confirm(format!("assay run --only {} --profile full", shell(&ids::memory::LATENCY)))

@@ -1,4 +1,4 @@
-//! Numbers that no machine can reach.
+//! Figures above a physical limit.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,25 @@ pub const RULES: &[Rule] = &[CEILING];
 
 const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
-    title: "A number lies above what physics allows",
+    title: "A figure is above a physical limit",
     topic: "limits",
-    about: "A result above a physical ceiling is a mistake of measuring, however often it repeats: a block that stayed in \
-            a cache, bytes that were never moved, a clock that stood still. Leaderboards are full of them.",
-    method: "Rejects: bandwidth above 128 bytes a core cycle and task (two 64-byte loads, the widest core built); \
-             bandwidth of blocks beyond the last-level cache above rate × width of all memory channels, where the \
-             modules' names or EDAC tell the channels, else of all modules (what the bus carried besides is reckoned and \
-             not judged); a disk row past the page cache, in bytes or in operations times their size, above what its disk's link \
-             carries; a file that is said to be out of the cache read faster than its disk's link carries (NVMe or SATA, on bare \
-             metal, where /sys tells) or than one task read memory in the same run, and a warm one beyond the caches faster than \
-             1.25 times that (cold files with neither a known link nor memory.bandwidth beside them cannot be judged, and the rule \
-             says that it could not look); a load \
-             or operation in less than 1/16 of a core cycle (no core retires more); a window without work, shorter than the \
-             clock's step or longer than its visit. The core cycle is the measured one.",
+    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. \
+            Typical reasons are a block that stayed in a cache, bytes that never moved, or a clock that \
+            stood still.",
+    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See \
+            it: assay run --only BENCHMARK --new",
+    when: "The figure is above the limit of the core, the memory channels, the disk's link or the \
+            network's link. Or one of its samples has no work, or a length that no clock can time. The \
+            figure is rejected.",
+    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 \
+            loads or operations a cycle. The cycle is the measured one. Memory: blocks beyond the \
+            last-level cache against rate × width of all channels, if module names or EDAC show them, else \
+            of all modules. Traffic on the bus is an estimate and is not judged. Disk, past the page \
+            cache: the link carries the bytes, or the operations times their size. A cold file: that link \
+            (NVMe or SATA, on bare metal), or the speed at which one task of the run read memory. A warm \
+            file beyond the caches: 1.25 times that speed. A cold file with neither a known link nor \
+            memory.bandwidth cannot be judged, so the check does not count as passed. Samples: some work, \
+            no shorter than the clock's step, no longer than their pass.",
     calm: "no figure above a physical limit",
     looked_at: "all figures",
     source: file!(),
@@ -36,13 +41,13 @@ const CEILING: Rule = Rule {
 
 /// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest
 /// moves less.
-const BYTES_A_CYCLE: f64 = 128.0;
+const BYTES_PER_CYCLE: f64 = 128.0;
 /// No core built retires more operations in one cycle.
-const OPERATIONS_A_CYCLE: f64 = 16.0;
+const OPERATIONS_PER_CYCLE: f64 = 16.0;
 /// The measured clock has its own error, and turbo may rise while something else is measured.
 const ALLOWANCE: f64 = 1.25;
-/// Where no clock was measured: faster than any core that was ever sold.
-const FASTEST_GHZ: f64 = 10.0;
+/// Assumed where no clock was measured: above any core that was ever sold.
+const MAX_GHZ: f64 = 10.0;
 
 fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
     let ghz = evidence.core_clock_ghz();
@@ -55,48 +60,38 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
             findings.push(finding);
             continue;
         }
-        let of_file = [disk_ceiling(evidence, judged), file_ceiling(evidence, judged)];
-        unlimited |= of_file.iter().all(Option::is_none) && is_cold_file(judged);
-        let [of_disk, of_file] = of_file;
-        let limits = [
-            core_ceiling(evidence, judged, ghz),
-            memory_ceiling(evidence, judged),
-            of_disk,
-            of_file,
-            link_ceiling(evidence, judged),
-        ];
-        let Some((most, why, source)) = limits
-            .into_iter()
-            .flatten()
-            .find(|(most, ..)| most.is_finite() && beyond(judged.series.metric.form, estimate.median, *most))
-        else {
-            continue;
-        };
+        let (of_disk, of_file) = (disk_ceiling(evidence, judged), file_ceiling(evidence, judged));
+        unlimited |= of_disk.is_none() && of_file.is_none() && is_cold_file(judged);
+        let (of_core, of_memory) = (core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged));
+        let limits = [of_core, of_memory, of_disk, of_file, link_ceiling(evidence, judged)];
+        let form = judged.series.metric.form;
+        let exceeded = |limit: &Limit| limit.value.is_finite() && beyond(form, estimate.median, limit.value);
+        let Some(limit) = limits.into_iter().flatten().find(exceeded) else { continue };
         let unit = &judged.series.metric.unit;
-        let what = format!("shows {} (limit {})", shown(estimate.median, unit), shown(most, unit));
+        let what = format!("shows {} (limit {})", shown(estimate.median, unit), shown(limit.value, unit));
         let draft = impossible(evidence, judged, &what)
-            .cause(why)
+            .cause(limit.cause)
             .fact("measured", figure(estimate.median, unit), &judged.series.key)
-            .fact("ceiling", figure(most, unit), source);
-        findings.push(reject(draft, judged, OURS));
+            .fact("limit", figure(limit.value, unit), limit.source);
+        findings.push(reject(draft, judged, WRONG_BENCHMARK));
     }
-    // Without a known link and memory in the same run nothing tells whether a cold file was warm:
-    // not looked at is not in order.
+    // Without a known link and memory in the same run a cold file may have been warm: then the
+    // check has not passed.
     (!unlimited || !findings.is_empty()).then_some(findings)
 }
 
-/// Why the user should tell us of it.
-const OURS: &str = ": a benchmark of ours is wrong on this machine.";
+/// Why a user should report it.
+const WRONG_BENCHMARK: &str = ": the benchmark is wrong on this host.";
 
 fn impossible(evidence: &Evidence, judged: &Judged, what: &str) -> FindingDraft {
     let whose = capital(&evidence.name(&judged.series.case));
     Finding::problem(CEILING.id, format!("{whose} {what}. Do not use this figure."))
 }
 
-fn reject(draft: FindingDraft, judged: &Judged, tell_us: &str) -> Finding {
+fn reject(draft: FindingDraft, judged: &Judged, why_report: &str) -> Finding {
     draft
         .confirm(format!("assay run --only {}", shell(&judged.series.case.bench)))
-        .advice(format!("Do not use this number. If it repeats, tell us{tell_us}"))
+        .advice(format!("Do not use this figure. If it repeats, report a bug{why_report}"))
         .rejects([&judged.series.key])
 }
 
@@ -108,8 +103,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
-    // What a network delivers in a window may be nothing: a throttled receiver takes nothing for a
-    // while.
+    // A network window may be empty: a throttled receiver takes nothing for a while.
     let idle = idle_window(evidence, measured, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
@@ -120,12 +114,14 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     })?;
     let what = format!("has a sample of {}, which no clock can time", figure(ns, "ns"));
     let draft = impossible(evidence, judged, &what)
-        .cause("A window takes at least one step of the clock and at most as long as its visit: the clock stood still \
-                or jumped, or the file was damaged.")
-        .fact("window", figure(ns, "ns"), &series.key)
+        .cause(
+            "A sample takes at least one step of the clock and at most its whole pass. The clock stood \
+                still or jumped, or the file was damaged.",
+        )
+        .fact("sample", figure(ns, "ns"), &series.key)
         .fact("step of the clock", figure(step_ns, "ns"), "run header")
-        .fact("its visit", figure(visit.conditions.wall_ms, "ms"), format!("visit {}", visit.order));
-    Some(reject(draft, judged, " which clock the run's header names."))
+        .fact("its pass", figure(visit.conditions.wall_ms, "ms"), format!("pass {}", visit.order));
+    Some(reject(draft, judged, ", with the clock that the run's header names."))
 }
 
 /// What every visit that counts measured, by the key of its series.
@@ -155,14 +151,16 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A window in which nothing was done: a rate of zero is no speed, and no time divided by no work
-/// is no latency.
+/// A window without work: it gives neither a speed nor a latency.
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
     let draft = impossible(evidence, judged, "has a sample with 0 units of work")
-        .cause("A benchmark does a whole number of iterations in every window: it lies, or the file was damaged.")
-        .fact("work of a window", 0, format!("visit {}", visit.order));
-    Some(reject(draft, judged, OURS))
+        .cause(
+            "A benchmark does a whole number of iterations in every sample. Its report is wrong, or the \
+                file was damaged.",
+        )
+        .fact("work of the sample", 0, format!("pass {}", visit.order));
+    Some(reject(draft, judged, WRONG_BENCHMARK))
 }
 
 fn beyond(form: Form, value: f64, limit: f64) -> bool {
@@ -173,46 +171,49 @@ fn beyond(form: Form, value: f64, limit: f64) -> bool {
     }
 }
 
-type Limit = (f64, String, String);
+/// The highest possible value of a figure in its own unit (the lowest of a time), why, and where that
+/// is known from.
+pub struct Limit {
+    pub value: f64,
+    pub cause: String,
+    pub source: String,
+}
 
-/// What a core could do at most, in the metric's own unit.
+impl Limit {
+    pub fn new(value: f64, cause: impl Into<String>, source: impl Into<String>) -> Limit {
+        Limit { value, cause: cause.into(), source: source.into() }
+    }
+}
+
+/// The most that a core can do, in the metric's own unit.
 fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<Limit> {
     let source = match ghz {
-        Some(_) => "cpu.clock@one-cpu#clock".to_string(),
-        None => "no clock measured: 10 GHz assumed".to_string(),
+        Some(_) => "cpu.clock@one-cpu#clock",
+        None => "no clock measured: 10 GHz assumed",
     };
-    let ghz = ghz.unwrap_or(FASTEST_GHZ / ALLOWANCE) * ALLOWANCE;
+    let ghz = ghz.unwrap_or(MAX_GHZ / ALLOWANCE) * ALLOWANCE;
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let metric = &judged.series.metric;
-    match (metric.form, metric.unit.as_ref()) {
-        (Form::WorkPerTime { scale }, "GB/s" | "Gbit/s") => Some((
-            BYTES_A_CYCLE * ghz * tasks * scale,
-            format!("No core loads more than {BYTES_A_CYCLE} bytes in a cycle; {tasks} tasks ran."),
-            source,
-        )),
-        (Form::WorkPerTime { .. }, "GHz") => Some((
-            FASTEST_GHZ,
-            "No core runs at such a clock.".to_string(),
-            "no core was ever sold above it".into(),
-        )),
-        (Form::WorkPerTime { scale }, _) => Some((
-            OPERATIONS_A_CYCLE * ghz * tasks * scale,
-            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
-            source,
-        )),
-        (Form::TimePerWork { scale }, _) => Some((
-            scale / (OPERATIONS_A_CYCLE * ghz),
-            format!("No core completes more than {OPERATIONS_A_CYCLE} operations in a cycle."),
-            source,
-        )),
-        (Form::CyclesPerWork, _) => Some((
-            1.0 / OPERATIONS_A_CYCLE,
-            "No core completes more operations in a cycle.".to_string(),
-            source,
-        )),
-        (Form::Quantile { .. } | Form::Value, _) => None,
-    }
+    let operations = format!("No core completes more than {OPERATIONS_PER_CYCLE} operations in a cycle.");
+    let (value, cause) = match (metric.form, metric.unit.as_ref()) {
+        (Form::WorkPerTime { .. }, "GHz") => {
+            return Some(Limit::new(
+                MAX_GHZ,
+                "No core runs at such a clock.",
+                "no core was ever sold above it",
+            ));
+        }
+        (Form::WorkPerTime { scale }, "GB/s" | "Gbit/s") => (
+            BYTES_PER_CYCLE * ghz * tasks * scale,
+            format!("No core loads more than {BYTES_PER_CYCLE} bytes in a cycle; {tasks} tasks ran."),
+        ),
+        (Form::WorkPerTime { scale }, _) => (OPERATIONS_PER_CYCLE * ghz * tasks * scale, operations),
+        (Form::TimePerWork { scale }, _) => (scale / (OPERATIONS_PER_CYCLE * ghz), operations),
+        (Form::CyclesPerWork, _) => (1.0 / OPERATIONS_PER_CYCLE, operations),
+        (Form::Quantile { .. } | Form::Value, _) => return None,
+    };
+    Some(Limit::new(value, cause, source))
 }
 
 /// What the memory could deliver to blocks that do not fit the caches: all channels where they are
@@ -221,7 +222,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let block = judged.series.number(ids::memory::param::BYTES)?;
-    // Traffic on the bus is reckoned from what the program moved, not seen.
+    // Traffic on the bus is an estimate from what the program moved.
     if judged.series.metric.unit != "GB/s" || judged.series.metric.name == ids::memory::metric::BUS_TRAFFIC {
         return None;
     }
@@ -235,21 +236,18 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let fits = format!("a block of {} does not fit the caches", bytes(block));
     let dimms = &evidence.machine.dimms;
     if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
-        let why = format!(
-            "The {} populated memory channels together move at most that, and {fits}.",
-            channels.count
-        );
-        return Some((channels.gb_per_s, why, channels.source.to_string()));
+        let why =
+            format!("The {} populated memory channels together carry no more, and {fits}.", channels.count);
+        return Some(Limit::new(channels.gb_per_s, why, channels.source));
     }
     let populated = dimms.iter().filter(|dimm| dimm.is_memory());
     let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
     let modules = modules.filter(|modules| !modules.is_empty())?;
     let why = format!(
-        "All {} memory modules together move at most that (less where two share a channel, which is not told here), \
-         and {fits}.",
+        "All {} memory modules together carry no more (less where two share a channel), and {fits}.",
         modules.len()
     );
-    Some((modules.iter().sum(), why, "SMBIOS type 17".to_string()))
+    Some(Limit::new(modules.iter().sum(), why, "SMBIOS type 17"))
 }
 
 fn is_cold_file(judged: &Judged) -> bool {
@@ -267,8 +265,8 @@ fn is_direct_row(judged: &Judged) -> bool {
     series.case.bench.starts_with("disk.") && moves && !buffered
 }
 
-/// What the link of the disk carries that a cold file came from, or that a direct row moved data
-/// over. A guest's links are its hypervisor's invention.
+/// The limit of the disk's link, for cold files and direct benchmarks. `None` in a guest, whose
+/// hypervisor invents links.
 fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let machine = evidence.machine;
     let direct = is_direct_row(judged);
@@ -278,23 +276,23 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let of_disk = machine.disk.as_ref().and_then(|disk| Some((&disk.path, disk.link.as_ref()?)));
     let of_directory = machine.directory.as_ref().and_then(|place| Some((&place.path, place.link.as_ref()?)));
     let (path, link) = of_disk.or(of_directory)?;
-    let most = match judged.series.metric.name == ids::disk::metric::IOPS {
-        true => {
-            let block = judged.series.number(ids::disk::param::BLOCK).filter(|block| *block > 0.0)?;
-            link.gb_per_s * 1e9 / block
-        }
-        false => link.gb_per_s,
+    let most = if judged.series.metric.name == ids::disk::metric::IOPS {
+        let block = judged.series.number(ids::disk::param::BLOCK).filter(|block| *block > 0.0)?;
+        link.gb_per_s * 1e9 / block
+    } else {
+        link.gb_per_s
     };
-    let what = if direct { "what was moved" } else { "the file" };
+    let what = if direct { "the data" } else { "the file" };
     let why = format!(
-        "{path} lies on a disk whose link ({}) carries no more: {what} was in a cache, this kernel's or the disk's controller's.",
+        "{path} lies on a disk whose link ({}) carries no more. So {what} was in a cache of this kernel or \
+         of the disk's controller.",
         link.name
     );
-    Some((most, why, "/sys/dev/block".to_string()))
+    Some(Limit::new(most, why, "/sys/dev/block"))
 }
 
-/// What memory delivered to one task of the same run: all bytes of a file that comes from a disk
-/// pass it on their way, and of one in the page cache those that do not fit the CPU's own caches.
+/// The rate at which one task of the run read memory. All bytes of a file from a disk pass through
+/// memory; of one in the page cache those that do not fit the CPU's own caches.
 fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let series = &judged.series;
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
@@ -312,21 +310,18 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let memory = reads
         .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
     let read = memory.median()?;
-    let source = memory.series.key.clone();
-    match series.text(ids::file::param::CACHE) {
-        Some("cold") => Some((
+    let (most, cause) = match series.text(ids::file::param::CACHE) {
+        Some("cold") => (
             read,
-            "A file that comes from a disk passes the memory on its way, and one task of this run read memory no faster: \
-             the file was in a cache, this kernel's or its host's."
-                .to_string(),
-            source,
-        )),
-        _ if block(judged)? >= block(memory)? => Some((
+            "A file from a disk passes through memory, and one task of this run read memory no faster. So \
+             the file was in a cache, this kernel's or its host's.",
+        ),
+        _ if block(judged)? >= block(memory)? => (
             read * ALLOWANCE,
-            "A file that fits no cache of the CPU is read from memory, and one task of this run read memory no faster."
-                .to_string(),
-            source,
-        )),
-        _ => None,
-    }
+            "A file larger than the CPU's caches is read from memory, and one task of this run read memory \
+             no faster.",
+        ),
+        _ => return None,
+    };
+    Some(Limit::new(most, cause, memory.series.key.clone()))
 }

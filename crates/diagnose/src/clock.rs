@@ -14,13 +14,16 @@ pub const RULES: &[Rule] = &[CLOCKSOURCE, GOVERNOR, TURBO, MOVING, CHECK];
 
 const CLOCKSOURCE: Rule = Rule {
     id: ids::host::rule::UNSTABLE_CLOCKSOURCE,
-    title: "The kernel does not trust the CPU's counter",
+    title: "The kernel reads the time from a slow clock",
     topic: "clock source",
-    about: "Linux keeps time by the CPU's own counter where that is steady (tsc on x86, arch_sys_counter on ARM). On \
-            hpet, acpi_pm or jiffies every clock_gettime becomes a slow device access or a system call, up to a hundred \
-            times dearer, which every program that reads the time pays; and our own windows are timed by the raw clock.",
-    method: "Fires when the current clocksource is hpet, acpi_pm, pit, jiffies or refined-jiffies. Paravirtual clocks \
-             (kvm-clock, hyperv_clocksource_tsc_page, xen) are served without a system call and do not fire.",
+    meaning: "Linux reads the time from the CPU's own counter where that is steady (tsc on x86, \
+            arch_sys_counter on ARM). Here each reading is a slow device access or a system call, up to \
+            100 times dearer. Every program that reads the time pays for it.",
+    action: "Look for 'Marking TSC unstable' and its reason in the kernel's log, and for tsc=unstable on \
+            the command line. See it: dmesg | grep -i -e tsc -e clocksource",
+    when: "The current clock source is hpet, acpi_pm, pit, jiffies or refined-jiffies.",
+    how: "Paravirtual clocks (kvm-clock, hyperv_clocksource_tsc_page, xen) are read without a system call \
+            and do not count. Assay times its own samples by the raw clock.",
     calm: "clock source is the CPU counter",
     looked_at: "sysfs clocksource",
     source: file!(),
@@ -38,13 +41,10 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     let available = evidence.machine.clock.available.join(" ");
     let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
     Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
-        .cause(match counter_lost {
-            true => "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock.",
-            false => "The time-stamp counter is available, but somebody chose a slow clock instead.",
-        })
+        .cause(if counter_lost { "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock." } else { "The time-stamp counter is available, but the system is set to a slow clock." })
         .fact("current clocksource", current, CURRENT)
         .fact("available", available, CURRENT.replace("current", "available"))
-        .fact("windows were timed by",
+        .fact("samples were timed by",
                 format!(
                     "{}, {:.0} ns a reading",
                     evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
@@ -59,12 +59,16 @@ const GOVERNOR: Rule = Rule {
     id: ids::host::rule::SLOW_GOVERNOR,
     title: "A frequency governor keeps cores slow",
     topic: "governor",
-    about: "A governor that holds cores at their lowest clock, or raises it only after a load has lasted, makes short \
-            work slow: numbers then measure the governor.",
-    method: "Fires when a CPU that was measured has the governor powersave or userspace under a driver that takes it \
-             literally (acpi-cpufreq, cppc_cpufreq, ...; under intel_pstate and amd-pstate-epp powersave is the usual \
-             dynamic policy and fires only if the measured clock is below 95 % of the highest), or when ondemand, \
-             conservative or schedutil kept the measured clock below 95 % of the highest.",
+    meaning: "The governor keeps cores at a low clock, or raises the clock only after a load has lasted. \
+            Short work is slow, and figures measure the governor.",
+    action: "Measure with the governor performance, and restore the old one afterwards (cpupower \
+            frequency-set -g performance). See it: grep . \
+            /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    when: "A measured CPU has powersave or userspace under a driver that takes it literally (acpi-cpufreq, \
+            cppc_cpufreq). Or powersave, ondemand, conservative or schedutil kept the measured clock below \
+            95 % of the highest.",
+    how: "Under intel_pstate and amd-pstate-epp powersave is the usual dynamic policy, so there only the \
+            measured clock counts. The highest clock is cpuinfo_max_freq.",
     calm: "governor allows the full clock",
     looked_at: "cpufreq",
     source: file!(),
@@ -72,7 +76,7 @@ const GOVERNOR: Rule = Rule {
 };
 
 /// Governors that hold the clock where it is low, unless the driver takes them for its own policy.
-pub const HOLDING: [&str; 2] = ["powersave", "userspace"];
+pub const LOW_CLOCK_GOVERNORS: [&str; 2] = ["powersave", "userspace"];
 
 /// Whether the driver has a policy of its own that it calls powersave.
 pub fn is_dynamic(frequency: &Frequency) -> bool {
@@ -96,7 +100,7 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for (name, governed) in &frequency.governors {
         let affected = governed.intersection(&cpus);
-        let literal = HOLDING.contains(&name.as_str()) && !dynamic;
+        let literal = LOW_CLOCK_GOVERNORS.contains(&name.as_str()) && !dynamic;
         let late = matches!(name.as_str(), "powersave" | "ondemand" | "conservative" | "schedutil") && slow;
         if affected.is_empty() || !(literal || late) {
             continue;
@@ -112,17 +116,15 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
             ),
         })
-            .cause(match literal {
-                true => "This governor holds the cores at their lowest clock.",
-                false => "This governor raises the clock late; the cores ran below their highest clock.",
-            })
+            .cause(if literal { "This governor holds the cores at their lowest clock." } else { "This governor raises the clock late; the cores ran below their highest clock." })
             .fact("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq")
             .fact("driver", driver, "/sys/devices/system/cpu/cpufreq")
             .facts(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")))
             .facts(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")))
             .facts(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")))
             .confirm("grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c")
-            .advice("For measuring: cpupower frequency-set -g performance, and back afterwards.")
+            .advice("Measure with cpupower frequency-set -g performance, and restore the governor \
+                     afterwards.")
             .explains(evidence.series.iter().map(|judged| judged.series.key.clone())));
     }
     Some(findings)
@@ -132,9 +134,12 @@ const TURBO: Rule = Rule {
     id: ids::host::rule::TURBO_OFF,
     title: "Turbo is switched off",
     topic: "turbo",
-    about: "Without turbo the cores run at their base clock: steadier, and slower than what the same machine does as it is \
-            sold. Some switch it off on purpose; whoever compares machines must know.",
-    method: "Fires when intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    meaning: "Without turbo the cores run at their base clock. That is steadier, and slower than the host \
+            does as it is sold. Some operators switch turbo off on purpose.",
+    action: "Compare only with hosts whose turbo is off too. Or allow it (no_turbo to 0, boost to 1) and \
+            measure again. See it: grep . /sys/devices/system/cpu/intel_pstate/no_turbo",
+    when: "A note if intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
+    how: "",
     calm: "turbo is allowed",
     looked_at: "no_turbo, boost",
     source: file!(),
@@ -156,37 +161,42 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
         None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
     })
-        .cause("Somebody (or the firmware) keeps the cores at their base clock.")
+        .cause("A setting of the system or the firmware keeps the cores at their base clock.")
         .fact("turbo", "off", "/sys/devices/system/cpu")
         .facts(base.map(|base| Fact::new("base clock", ghz(base), "base_frequency")))
         .facts(highest.map(|highest| Fact::new("highest clock", ghz(highest), "cpuinfo_max_freq")))
         .facts(clock.map(|clock| Fact::new("measured clock", ghz(clock), "cpu.clock@one-cpu#clock")))
         .confirm("grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost")
-        .advice("Compare only with machines whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and measure \
-                 again.")])
+        .advice("Compare only with hosts whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and \
+                 measure again.")])
 }
 
 const MOVING: Rule = Rule {
     id: ids::host::rule::MOVING_CLOCK,
-    title: "The core clock moved while measuring",
+    title: "The core clock changed during the run",
     topic: "clock",
-    about: "A short chain of dependent additions after each window tells the clock of the core at that moment. Turbo \
-            budgets, power limits, temperature and, in a guest, the neighbours on the host move it; everything that \
-            runs in the core moves with it.",
-    method: "A clock that moves between visits is a fact of the run, and core-bound figures are given at one clock. This fires \
-             where that does not settle it: the clock moved by more than 5 % (5th to 95th percentile over at least 60 \
-             windows), and a headline figure that is not trusted goes with it (Spearman, p < 0.01 after adjustment), or \
-             times do not go with the clock that was read, so that nothing is given at one clock; or it moved by more than \
-             10 % inside a quarter of the visits, so that a reading beside a window is not that window's clock; or it stepped by \
-             more than 5 % from one visit to the next after somebody had changed the governor. Series that go with the clock \
-             carry it as their cause.",
+    meaning: "The core did not keep one clock. Turbo budgets, power limits, temperature and, in a guest, \
+            other guests change it. Figures in ns that depend on the core vary with it; figures in cycles \
+            do not.",
+    action: "On bare metal look for power and thermal limits with turbostat. In a guest only a dedicated \
+            host helps. See it: assay run --only cpu.clock --profile standard",
+    when: "The clock changed by more than 5 %, and a figure below grade A follows it or no common clock \
+            fits. Or it changed by more than 10 % inside passes, or by more than 5 % after a change of \
+            governor.",
+    how: "A short chain of dependent additions after each sample measures the clock; 5 % is from the 5th \
+            to the 95th percentile of 60 samples or more. A clock that changes between passes alone is a \
+            fact of the run: figures that depend on the core are given at one clock. A figure follows the \
+            clock where Spearman's rank correlation has p < 0.01 after adjustment; it carries the clock as \
+            its cause. No common clock fits where times do not follow the clock that was read. Inside \
+            passes means in a quarter of them: a reading after a sample is then not that sample's clock. \
+            After a change of governor means between two passes.",
     calm: "core clock steady while measured",
     looked_at: "clock by sample",
     source: file!(),
     check: moving,
 };
 
-/// The 5th percentile, the median and the 95th of the core clock beside windows, GHz; `None` of
+/// 5th percentile, median and 95th percentile of the core clock after each window, GHz; `None` for
 /// fewer than 60 windows.
 pub fn movement(evidence: &Evidence) -> Option<[f64; 3]> {
     let clocks = evidence.clocks_ghz();
@@ -202,37 +212,34 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     let step = largest_step(&tracks::visit_clocks(evidence.run));
     let changed: Vec<&Event> = evidence.run.events.iter().filter(|event| event.kind == "governor").collect();
     let stepped = step.filter(|step| step.size > 0.05);
-    let (somebody, inside) = (stepped.is_some() && !changed.is_empty(), moved_inside(evidence) > 0.10);
-    if spread <= 0.05 && !somebody && !inside {
+    let (governed, inside) = (stepped.is_some() && !changed.is_empty(), moved_inside(evidence) > 0.10);
+    if spread <= 0.05 && !governed && !inside {
         return Some(Vec::new());
     }
     let closed = spread > 0.05 && evidence.clock.is_some_and(|clock| clock.common().is_none());
     let doubted =
         |judged: &&Judged| judged.series.metric.headline && judged.analysis.verdict.grade != Grade::A;
     let decides = spread > 0.05 && goes_with_it(evidence).any(|judged| doubted(&judged));
-    if !(somebody || inside || closed || decides) {
-        // It moved, and nothing that is said depends on it: neither a finding nor a steady clock.
+    if !(governed || inside || closed || decides) {
+        // It moved, but no figure depends on it: neither a finding nor a passed check.
         return None;
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
-    let somebody = match changed.is_empty() {
-        true => "",
-        false => " Somebody changed the governor meanwhile.",
-    };
+    let remark = if changed.is_empty() { "" } else { " The governor changed during the run." };
     Some(vec![Finding::note(MOVING.id, format!(
         "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
         percent(moved)
     ))
         .cause(format!(
             "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
-             figures in core cycles do not.{somebody}"
+             figures in core cycles do not.{remark}"
         ))
-        .fact("clock, 5 to 95 %", format!("{low:.2} to {high:.2} GHz"), "covariate clock_ghz")
+        .fact("clock, 5 to 95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
         .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
-        .fact("windows", evidence.clocks_ghz().len(), "visits")
+        .fact("samples", evidence.clocks_ghz().len(), "passes")
         .facts(stepped.map(|step| {
             let words = format!("{:.2} to {:.2} GHz at {:.1} s", step.from, step.to, step.at_ms / 1e3);
-            Fact::new("largest step between visits", words, "covariate clock_ghz, median a visit")
+            Fact::new("largest step between passes", words, "covariate clock_ghz, median of each pass")
         }))
         .facts(changed.iter().take(3).map(|event| {
             let words = format!("{} (at {:.1} s)", event.text, event.at_ms / 1e3);
@@ -280,15 +287,17 @@ fn goes_with_it<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged>
 
 const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
-    title: "The core clock contradicts itself",
+    title: "Two measures of the core clock disagree",
     topic: "clock",
-    about: "All figures in core cycles rest on a chain of dependent additions, one a cycle. Two things check it: a chain of \
-            multiplications (a whole number of cycles each) must give the same clock, and a load that hits L1 must \
-            take a whole number of cycles. An emulator, a clock that moves between the chains, or a core that does not \
-            add in one cycle break them.",
-    method: "Fires where the 95 % intervals of both clocks are more than 2 % apart at their nearest ends (all figures in \
-             cycles carry the cause), or where the interval of an L1 hit lies wholly between two whole numbers of cycles, \
-             2 % away from both. Wide intervals allow no statement and do not fire.",
+    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. A second \
+            measure contradicts that chain. The clock changed between the two, an emulator runs them, or \
+            the core does not add in one cycle.",
+    action: "Use the figures in nanoseconds, not those in cycles. See it: assay run --only \
+            cpu.clock,memory.data-source --profile standard --new",
+    when: "The 95 % intervals of the clocks by additions and by multiplications lie more than 2 % apart. \
+            Or the interval of an L1 hit lies between two whole numbers of cycles, 2 % away from both.",
+    how: "A multiplication takes a whole number of cycles, and so does a load that hits L1. Wide intervals \
+            allow no statement. Where the two clocks differ, all figures in cycles carry the cause.",
     calm: "two clock measures agree",
     looked_at: "timed chains",
     source: file!(),
@@ -329,20 +338,27 @@ fn chains_differ(
         return None;
     }
     let words = |(_, interval): (&Judged, Interval)| {
-        format!("{} to {}", figure(interval.low, ""), figure(interval.high, "GHz"))
+        format!("{}–{}", figure(interval.low, ""), figure(interval.high, "GHz"))
     };
     let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
-    Some(Finding::warning(CHECK.id, format!(
-        "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
-        percent(least)
-    ))
-        .cause("Additions and multiplications do not keep the same clock: the clock moved between them, an emulator runs \
-                them, or this core needs other than whole cycles for one of them.")
+    Some(
+        Finding::warning(
+            CHECK.id,
+            format!(
+                "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
+                percent(least)
+            ),
+        )
+        .cause(
+            "Additions and multiplications show different clocks. The clock changed between them, an \
+                emulator runs them, or one of them takes no whole number of cycles.",
+        )
         .fact("by additions", words(add), &add.0.series.key)
         .fact("by multiplications", words(multiply), &multiply.0.series.key)
         .confirm("assay run --only cpu.clock --profile standard --new")
         .advice("Use the figures in nanoseconds; those in cycles are off by as much.")
-        .explains(in_cycles.map(|judged| judged.series.key.clone())))
+        .explains(in_cycles.map(|judged| judged.series.key.clone())),
+    )
 }
 
 fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
@@ -352,11 +368,18 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
         return None;
     }
     let words = format!("{}–{} cycles", figure(interval.low, ""), figure(interval.high, ""));
-    Some(Finding::note(CHECK.id, format!("A load from L1 takes {words}, no whole number. Use the figures in ns."))
-        .cause("A hit in L1 takes a whole number of cycles. The clock that was noted beside the windows is not the one they \
-                ran at (it moved in between), or an emulator runs the loads.")
+    Some(
+        Finding::note(
+            CHECK.id,
+            format!("A load from L1 takes {words}, no whole number. Use the figures in ns."),
+        )
+        .cause(
+            "A hit in L1 takes a whole number of cycles. The clock changed between the samples and its \
+                readings, or an emulator runs the loads.",
+        )
         .fact("an L1 hit", words, &judged.series.key)
         .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
-        .advice("Read the figures in nanoseconds; look at the rule moving-clock.")
-        .explains([&judged.series.key]))
+        .advice("Read the figures in nanoseconds, and see `assay explain moving-clock`.")
+        .explains([&judged.series.key]),
+    )
 }

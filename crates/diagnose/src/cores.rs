@@ -1,4 +1,4 @@
-//! Cores that do not keep up with their equals.
+//! Cores that are slower than the others of their kind.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +14,32 @@ pub const RULES: &[Rule] = &[ODD];
 
 const ODD: Rule = Rule {
     id: ids::host::rule::ODD_CORE,
-    title: "A core is slower than its equals",
+    title: "A core is slower than the others",
     topic: "cores",
-    about: "All cores of a kind do the same work in their own L1 at the same time, so nothing but the cores themselves \
-            decides. One that lags behind is throttled alone, shares its core with somebody unseen, has a worse place \
-            or a defect; jobs that wait for their slowest part run at its speed.",
-    method: "Cores of one kind with one highest frequency are compared by memory.cores. Fires where a core is slower than \
-             the median of its group by more than 3 %, its 95 % interval excludes that median by as much, and its \
-             distance in robust standard deviations exceeds what the slowest of so many healthy ones reaches once in ten \
-             thousand (12.7 of 10 cores, 6.3 of 20, 4.8 of 50, 4.1 of 200, 3.9 of 1000). Of three to nine cores its \
-             interval must lie below all others instead. Of two, only that they differ can be said.",
+    meaning: "All cores of a kind do the same work in their own L1 at once, so only the core itself can \
+            differ. A slow core is throttled, shares its core with other work, or has a defect. Work that \
+            waits for its slowest part runs at its speed.",
+    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such \
+            work off it. See it: assay run --only memory.cores --profile standard --new",
+    when: "A core and its whole 95 % interval lie more than 3 % below the median of its kind. Its distance \
+            also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
+    how: "A kind is cores of one name with one highest frequency. The distance is in robust standard \
+            deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for \
+            1000. Of three to nine cores the interval must lie below all others instead. Of two cores the \
+            rule can only say that they differ.",
     calm: "no core slower than the others",
     looked_at: "L1 of each core",
     source: file!(),
     check: odd,
 };
 
-/// Smaller differences are nobody's fault.
-const SLOWER: f64 = 0.03;
+/// Smaller differences do not count.
+const MIN_SLOWDOWN: f64 = 0.03;
 
-/// How many robust standard deviations the slowest of so many healthy ones lies below their median
-/// once in ten thousand.
-const REACHED: [(f64, f64); 5] = [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
+/// Pairs of a number of healthy cores and how many robust standard deviations the slowest of them
+/// lies below their median once in 10,000 times (simulated).
+const SLOWEST_HEALTHY: [(f64, f64); 5] =
+    [(10.0, 12.7), (20.0, 6.3), (50.0, 4.8), (200.0, 4.1), (1000.0, 3.9)];
 
 struct Core<'a> {
     cpu: u32,
@@ -72,7 +76,7 @@ fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(groups.values().flat_map(|cores| group(cores)).collect())
 }
 
-/// Name of a CPU's kind, and the highest frequency that its policy tells.
+/// Name of a CPU's kind, and the highest frequency of its policy, kHz.
 fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
     let kinds = &evidence.machine.cpus.kinds;
     let name =
@@ -87,34 +91,35 @@ fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
 
 fn group(cores: &[Core]) -> Vec<Finding> {
     if let [one, other] = cores {
-        return two(one, other).into_iter().collect();
+        return two_cores(one, other).into_iter().collect();
     }
     let values: Vec<f64> = cores.iter().map(|core| core.value).collect();
     let Some(middle) = median(&values) else { return Vec::new() };
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     let spread = 1.4826 * median(&deviations).unwrap_or(0.0);
     let below = |core: &&Core| {
-        let far = core.value < (1.0 - SLOWER) * middle && core.interval.high < (1.0 - SLOWER) * middle;
+        let far =
+            core.value < (1.0 - MIN_SLOWDOWN) * middle && core.interval.high < (1.0 - MIN_SLOWDOWN) * middle;
         let others = cores.iter().filter(|other| other.cpu != core.cpu);
         let alone = match cores.len() {
             0..10 => {
                 others.fold(f64::INFINITY, |least, other| least.min(other.interval.low)) > core.interval.high
             }
-            n => middle - core.value > reached(n as f64) * spread,
+            n => middle - core.value > slowest_healthy(n as f64) * spread,
         };
         far && alone
     };
     cores.iter().filter(below).map(|core| finding(core, middle, cores.len())).collect()
 }
 
-/// The bound for so many cores, between those that were simulated by the logarithm of their number.
-fn reached(n: f64) -> f64 {
-    let above = REACHED.iter().position(|(count, _)| *count >= n);
+/// The bound for `n` cores, interpolated by the logarithm of their number.
+fn slowest_healthy(n: f64) -> f64 {
+    let above = SLOWEST_HEALTHY.iter().position(|(count, _)| *count >= n);
     match above {
-        None => REACHED[REACHED.len() - 1].1,
-        Some(0) => REACHED[0].1,
+        None => SLOWEST_HEALTHY[SLOWEST_HEALTHY.len() - 1].1,
+        Some(0) => SLOWEST_HEALTHY[0].1,
         Some(at) => {
-            let ((few, high), (many, low)) = (REACHED[at - 1], REACHED[at]);
+            let ((few, high), (many, low)) = (SLOWEST_HEALTHY[at - 1], SLOWEST_HEALTHY[at]);
             high + (low - high) * (n / few).ln() / (many / few).ln()
         }
     }
@@ -133,18 +138,18 @@ fn finding(core: &Core, middle: f64, count: usize) -> Finding {
         .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
         .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES)
         .fact("its 95 % interval",
-                format!("{} to {}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
+                format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
                 &core.judged.series.key)
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("If it is the same CPU again, look at its thermal_throttle counters and its sibling's load, and keep \
-                 work that waits for its slowest part off it.")
+        .advice("If the same CPU is slow again, look at its thermal_throttle counters and its sibling's \
+                 load. Keep work that waits for its slowest part off it.")
         .explains([&core.judged.series.key])
 }
 
 /// Of two, neither is known to be the healthy one.
-fn two(one: &Core, other: &Core) -> Option<Finding> {
+fn two_cores(one: &Core, other: &Core) -> Option<Finding> {
     let (slow, fast) = if one.value <= other.value { (one, other) } else { (other, one) };
-    if slow.interval.high >= (1.0 - SLOWER) * fast.interval.low {
+    if slow.interval.high >= (1.0 - MIN_SLOWDOWN) * fast.interval.low {
         return None;
     }
     let unit = &slow.judged.series.metric.unit;
@@ -161,17 +166,17 @@ fn two(one: &Core, other: &Core) -> Option<Finding> {
                 majority.")
         .facts([fact(slow), fact(fast)])
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("Compare with another machine of the same model; in a guest, with another hour.")
+        .advice("Compare with another host of the same model; in a guest, at another hour.")
         .explains([&slow.judged.series.key, &fast.judged.series.key]))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::reached;
+    use super::slowest_healthy;
 
     #[test]
     fn the_bound_falls_with_the_number_of_cores() {
-        assert_eq!([10.0, 20.0, 50.0, 1000.0, 4000.0].map(reached), [12.7, 6.3, 4.8, 3.9, 3.9]);
-        assert!(reached(14.0) < 12.7 && reached(14.0) > 6.3);
+        assert_eq!([10.0, 20.0, 50.0, 1000.0, 4000.0].map(slowest_healthy), [12.7, 6.3, 4.8, 3.9, 3.9]);
+        assert!(slowest_healthy(14.0) < 12.7 && slowest_healthy(14.0) > 6.3);
     }
 }

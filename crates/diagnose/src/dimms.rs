@@ -1,4 +1,4 @@
-//! How memory modules are placed, by what the firmware tells of them.
+//! How memory modules are placed, as the firmware reports.
 
 use super::words::capital;
 use super::{Evidence, Rule};
@@ -12,16 +12,19 @@ const POPULATION: Rule = Rule {
     id: ids::rule::DIMM_POPULATION,
     title: "Memory modules in the wrong slots",
     topic: "modules",
-    about: "A socket reaches its bandwidth only where all its channels hold the same. Three modules on one controller and one \
-            on the other make a part of memory several times as slow as the rest, and which part a program gets differs from \
-            run to run: a benchmark of memory then swings, and nothing in the kernel says why. Slots are numbered by the \
-            board, so that the first free ones are often the wrong ones.",
-    method: "Reads SMBIOS types 4 and 17 (root only). Slots are placed by a rule for each family of boards, channels and what one \
-             interleave set covers by a table of processors, both with their sources (`assay machine --json`). Fires where \
-             channels, controllers or sockets hold different amounts, a socket has a processor and no memory, or channels are \
-             empty; two modules against three on a socket's controllers are a remark only. Also where modules run below \
-             their rated speed and neither the processor nor the number of modules a channel explains it. Guests see \
-             modules that their hypervisor invents: there it does not apply.",
+    meaning: "A socket reaches its bandwidth only if all its channels hold the same memory. Uneven modules \
+            make a part of memory several times slower than the rest. Which part a program gets differs \
+            from run to run, so results swing.",
+    action: "Move the modules as the finding says, or compare the slots with the board's manual. See it: \
+            sudo assay machine",
+    when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no \
+            memory, or channels are empty. Or modules run below their rated speed without a known reason. \
+            Two modules against three on a socket's controllers are a note.",
+    how: "Reads SMBIOS types 4 and 17 (root only). A rule for each family of boards places the slots; a \
+            table of processors gives the channels and what one interleave set covers. Both name their \
+            sources (assay machine --json). Known reasons for a lower speed are the processor and the \
+            number of modules per channel. In a guest the rule does not apply, since the hypervisor \
+            invents the modules.",
     calm: "memory modules placed evenly",
     looked_at: "SMBIOS type 17",
     source: file!(),
@@ -45,25 +48,27 @@ pub fn found(machine: &Machine) -> Option<Vec<Finding>> {
     }
     let slow = judged.dimm_findings.iter().find(|finding| finding.kind == "below_rated_speed");
     findings.extend(
-        slow.filter(|finding| finding.severity > Severity::Note).map(|finding| told(judged, finding)),
+        slow.filter(|finding| finding.severity > Severity::Note)
+            .map(|finding| below_rated_speed(judged, finding)),
     );
     Some(findings)
 }
 
 /// Findings about where modules sit, the gravest first.
-fn of_placement(judged: &Population) -> impl Iterator<Item = &DimmFinding> {
+fn placement_findings(judged: &Population) -> impl Iterator<Item = &DimmFinding> {
     let modules =
         |finding: &&DimmFinding| !finding.kind.starts_with("mixed") && finding.kind != "below_rated_speed";
     judged.dimm_findings.iter().filter(modules)
 }
 
 fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
-    let gravest = of_placement(judged).next();
+    let gravest = placement_findings(judged).next();
     let certain = judged.dimm_confidence > Some(Confidence::Low);
     let severity = gravest.map_or(Severity::Note, |finding| finding.severity);
     let severity = if certain && verdict == Balance::Unbalanced { severity } else { Severity::Note };
     let modules: usize = judged.dimm_sockets.iter().map(|socket| socket.dimms).sum();
-    let causes: Vec<String> = of_placement(judged).take(2).map(|finding| sentence(&finding.text)).collect();
+    let causes: Vec<String> =
+        placement_findings(judged).take(2).map(|finding| sentence(&finding.text)).collect();
     let headline = match verdict {
         Balance::Unbalanced => format!("Memory modules are placed unevenly: {}", layout(judged)),
         _ => format!("Memory channels are empty: {}", layout(judged)),
@@ -77,9 +82,9 @@ fn placement(judged: &Population, verdict: Balance, slots: usize) -> Finding {
         .advice(judged.dimm_move.as_deref().map_or_else(by_manual, sentence))
 }
 
-fn told(judged: &Population, finding: &DimmFinding) -> Finding {
+fn below_rated_speed(judged: &Population, finding: &DimmFinding) -> Finding {
     Finding::of(POPULATION.id, finding.severity, capital(finding.text.split("; ").next().unwrap_or_default()))
-        .cause("Neither what the processor drives nor the number of modules a channel explains it.")
+        .cause("Neither the processor nor the number of modules per channel explains it.")
         .facts(facts(judged))
         .confirm("sudo dmidecode -t 17 | grep -E 'Locator|Speed'")
         .advice("Look at the memory speed in the firmware's setup, and at its power profile.")
@@ -93,8 +98,8 @@ fn facts(judged: &Population) -> Vec<Fact> {
         facts.push(Fact::new(label, format!("{}{total}", socket.channels_populated), machine::TABLES));
     }
     for (label, value, source) in [
-        ("slots named as on", &judged.dimm_platform, &judged.dimm_source),
-        ("channels as of", &judged.dimm_cpu_family, &judged.dimm_cpu_source),
+        ("slot names from", &judged.dimm_platform, &judged.dimm_source),
+        ("channel count from", &judged.dimm_cpu_family, &judged.dimm_cpu_source),
     ] {
         if let (Some(value), Some(source)) = (value, source) {
             facts.push(Fact::new(label, value, source));
@@ -125,7 +130,7 @@ fn layout(judged: &Population) -> String {
             None => layouts.push((words, vec![number])),
         }
     }
-    let named = layouts.iter().take(LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
+    let named = layouts.iter().take(MAX_LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
         [one] => format!("socket {one} has {words}"),
         several => format!("sockets {} have {words}", several.join(", ")),
     });
@@ -133,7 +138,7 @@ fn layout(judged: &Population) -> String {
 }
 
 /// More different layouts than this do not fit a line.
-const LAYOUTS: usize = 2;
+const MAX_LAYOUTS: usize = 2;
 
 /// With a capital and a full stop.
 fn sentence(text: &str) -> String {

@@ -1,5 +1,4 @@
-//! What a disk's numbers mean: whether they are the disk's at all, who bounded them, and what will
-//! not last.
+//! What disk figures mean: whether they are the disk's own, what limits them, and whether they last.
 
 mod cache;
 mod caps;
@@ -11,7 +10,7 @@ mod points;
 mod steady;
 
 use super::Rule;
-pub use filesystem::FULL;
+pub use filesystem::MAX_USED_SHARE;
 
 pub const RULES: &[Rule] = &[
     failed::FAILED_IO,

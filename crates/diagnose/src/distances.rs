@@ -63,19 +63,20 @@ pub struct Contention {
     pub cpus: (u32, u32),
     /// Size of each block.
     pub bytes: f64,
-    /// Medians after nobody, the other CPU and the first one itself had read another block, ns.
+    /// Medians, ns: after no other read, after the other CPU read another block, and after the
+    /// first CPU itself did.
     pub ns: [f64; 3],
-    /// `None`: it cannot be told.
+    /// `None`: undecided.
     pub shared: Option<bool>,
     pub key: String,
 }
 
-/// Reading another block must have slowed the one who read it himself by this, or its own block was
-/// not in the cache.
-const IN_CACHE: f64 = 1.3;
+/// Reading another block must slow the CPU itself by this ratio, else its block was not in the
+/// cache.
+const MIN_OWN_SLOWDOWN: f64 = 1.3;
 /// Shares of that slowdown from which on two CPUs share the cache, and up to which they do not.
-const DRIVEN_OUT: f64 = 0.5;
-const LEFT_ALONE: f64 = 0.15;
+const MIN_SHARED: f64 = 0.5;
+const MAX_SEPARATE: f64 = 0.15;
 
 /// What `memory.llc-sharing` shows of each pair: of its blocks the largest that was in the cache,
 /// else the largest.
@@ -113,15 +114,15 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
             .into_iter()
             .filter_map(|(order, idle)| {
                 let (beside, own) = (at(&beside_of, order)?, at(&own_of, order)?);
-                (own >= IN_CACHE * idle).then(|| (beside - idle) / (own - idle))
+                (own >= MIN_OWN_SLOWDOWN * idle).then(|| (beside - idle) / (own - idle))
             })
             .collect();
-        // Nearly all visits must say the same, and most must say something.
+        // Most visits must give a share, and nearly all of these must agree.
         let enough = shares.len() >= LEAST_VISITS && 2 * shares.len() > own_of.len();
         let ends = quantile(&shares, 0.1).zip(quantile(&shares, 0.9)).filter(|_| enough);
         let shared = match ends {
-            Some((low, _)) if low >= DRIVEN_OUT => Some(true),
-            Some((_, high)) if high <= LEFT_ALONE => Some(false),
+            Some((low, _)) if low >= MIN_SHARED => Some(true),
+            Some((_, high)) if high <= MAX_SEPARATE => Some(false),
             _ => None,
         };
         let own = Contention {
@@ -144,9 +145,9 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
     found
 }
 
-/// Sets of CPUs as the kernel believes them to share a last-level cache; CPUs of which nothing is
-/// told are alone.
-pub fn believed_llcs(machine: &Machine) -> Vec<CpuSet> {
+/// Sets of CPUs that share a last-level cache as the kernel reports it; a CPU without a report is a
+/// set of its own.
+pub fn reported_llcs(machine: &Machine) -> Vec<CpuSet> {
     let mut sets: Vec<CpuSet> = Vec::new();
     for cpu in machine.cpus.online.iter() {
         let own = machine.last_level_cache(cpu).map_or_else(|| CpuSet::one(cpu), |cache| cache.cpus.clone());
@@ -157,7 +158,7 @@ pub fn believed_llcs(machine: &Machine) -> Vec<CpuSet> {
     sets
 }
 
-/// How many of the kernel's cores these CPUs are on; a CPU of which no core is told is one.
+/// Number of reported cores that these CPUs are on; a CPU without a report counts as one.
 pub fn cores_among(machine: &Machine, cpus: impl IntoIterator<Item = u32>) -> usize {
     let first = |cpu: u32| machine.core_of(cpu).and_then(|core| core.cpus.first()).unwrap_or(cpu);
     cpus.into_iter().map(first).collect::<CpuSet>().len()

@@ -1,4 +1,4 @@
-//! What others did to the machine while we measured: load, a hypervisor's hand, quotas, swapping.
+//! What disturbed the run: other work, steal, CPU quotas, swapping.
 
 use super::paused::Paused;
 use super::words::{capital, counted, percent};
@@ -13,42 +13,46 @@ const BACKGROUND: Rule = Rule {
     id: ids::rule::BACKGROUND_LOAD,
     title: "Other processes used the CPUs",
     topic: "other work",
-    about: "Compares the busy time of the CPUs with the CPU time of Assay's own processes, visit by visit. What is left \
-            is somebody else's work: it takes cycles, caches and memory bandwidth from what is measured. Processes are looked \
-            at between visits while others are busy; the busiest of them are named.",
-    method: "Fires where others used more than 5 % of a CPU over all visits together (0.5 % of the machine where that \
-             is more), or more than 10 % of the CPUs of one case. A case whose CPUs were used by others for more than \
-             20 % of its time is rejected; from 5 % on its numbers carry the cause. The kernel counts in ticks of \
-             10 ms: below four standard errors of what ticks at both ends of visits may err by nothing is told, and a case \
-             that ran for less than 0.3 s altogether is not judged alone; neither are disk, file and network cases where there are others, since the kernel's workers act for them; where a CPU quota pauses us the \
-             limits lie 0.1 CPU higher, for a tick in each of its periods.",
+    meaning: "Other work took cycles, caches and memory bandwidth while Assay measured, so figures may be \
+            too slow. The finding names the busiest processes.",
+    action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 \
+            | head -15",
+    when: "Other processes used more than 5 % of a CPU during the run, or 10 % of a benchmark's CPUs. From \
+            5 % on that benchmark's figures carry the cause; from 20 % on they are rejected.",
+    how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by \
+            pass. The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of \
+            10 ms, so shares below four standard errors of such ticks do not count. Benchmarks that ran \
+            for less than 0.3 s in all are not judged alone. Nor are disk, file and network benchmarks \
+            beside others, since the kernel's workers act for them. Where a CPU quota pauses Assay, the \
+            limits are 0.1 CPU higher, for a tick in each of its periods. Processes are listed between \
+            passes while other work runs.",
     calm: "other work: none seen",
     looked_at: "/proc/stat",
     source: file!(),
     check: background,
 };
 
-/// Others' share of the CPUs of a case at which its numbers carry a cause, and at which they are
-/// not believed.
-pub(super) const SHARE_TOLD: f64 = 0.05;
-pub(super) const SHARE_REJECTED: f64 = 0.20;
+/// Other work's share of a case's CPUs from which its figures carry a cause, and from which they
+/// are rejected.
+pub(super) const MIN_EXPLAINED_SHARE: f64 = 0.05;
+pub(super) const MIN_REJECTED_SHARE: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
-pub(super) const LONG_ENOUGH_MS: f64 = 300.0;
+pub(super) const MIN_JUDGED_MS: f64 = 300.0;
 
 /// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at
 /// either end, any part of it as likely as any other.
 const TICK_ERROR_MS: f64 = 4.1;
-/// So many standard errors are too many for the worst of a run's cases to be one of ticks.
-const CERTAIN: f64 = 4.0;
+/// Standard errors beyond which even the worst case of a run is no error of ticks.
+const MIN_STANDARD_ERRORS: f64 = 4.0;
 
-/// The share of the time of these visits, on so many CPUs, below which ticks alone may show it.
-fn of_ticks<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
+/// The smallest share of these visits' time on `cpus` CPUs that ticks alone cannot explain.
+fn smallest_certain_share<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
     let (mut count, mut wall_ms) = (0.0, 0.0);
     for visit in visits {
         count += 1.0;
         wall_ms += visit.conditions.wall_ms;
     }
-    CERTAIN * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
+    MIN_STANDARD_ERRORS * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
 }
 
 /// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each
@@ -61,50 +65,49 @@ fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     }
 }
 
-/// Whether the kernel's own workers do a part of what a case asks for: CPU time beside it is no
-/// sign of others.
-fn served(evidence: &Evidence, case: u32) -> bool {
+/// Whether kernel workers do a part of a case's work: their CPU time is no sign of other work.
+fn uses_kernel_workers(evidence: &Evidence, case: u32) -> bool {
     let planned = evidence.run.header.plan.get(case as usize);
     let group = planned.and_then(|planned| planned.case.bench.split('.').next());
     matches!(group, Some("disk" | "file" | "network"))
 }
 
-/// The share of a case's CPU time that went to others, of which ticks cannot be all.
+/// Other work's share of a case's CPU time; `None` if ticks alone may explain it.
 fn share_of_others(evidence: &Evidence, case: u32, planned: &Planned) -> Option<f64> {
     let seats = planned.case.placement.busy_cpus().len() as f64;
     let total = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
-    let judged = total.wall_ms >= LONG_ENOUGH_MS && seats > 0.0;
+    let judged = total.wall_ms >= MIN_JUDGED_MS && seats > 0.0;
     let share = total.rate() / seats - tick_error(evidence.visits_of(case));
-    (judged && share >= of_ticks(evidence.visits_of(case), seats)).then_some(share)
+    (judged && share >= smallest_certain_share(evidence.visits_of(case), seats)).then_some(share)
 }
 
-/// Whether others had so much of a case's CPU time that its figures do not count.
-pub(super) fn does_not_count(evidence: &Evidence, case: u32) -> bool {
+/// Whether other work took enough of a case's CPU time to reject its figures.
+pub(super) fn is_disturbed(evidence: &Evidence, case: u32) -> bool {
     let planned = evidence.run.header.plan.get(case as usize);
     let share = planned.and_then(|planned| share_of_others(evidence, case, planned));
-    share.is_some_and(|share| share >= SHARE_REJECTED)
+    share.is_some_and(|share| share >= MIN_REJECTED_SHARE)
 }
 
 fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let only_served = evidence.cases().all(|(case, _)| served(evidence, case));
-    let judged = |case: u32| only_served || !served(evidence, case);
+    let only_with_workers = evidence.cases().all(|(case, _)| uses_kernel_workers(evidence, case));
+    let judged = |case: u32| only_with_workers || !uses_kernel_workers(evidence, case);
     let visits = || evidence.visits().filter(|visit| judged(visit.case));
     let all = Evidence::total(visits(), |c| Some(c.busy_ms? - c.own_ms?))?;
     let cpus = f64::from(evidence.visits().map(|visit| visit.conditions.cpus).max()?);
-    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
+    let (mut explained, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
     for (case, planned) in evidence.cases().filter(|(case, _)| judged(*case)) {
         let Some(share) = share_of_others(evidence, case, planned) else { continue };
         match share {
-            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
-            share if share >= SHARE_TOLD => told.extend(evidence.keys_of(case)),
+            share if share >= MIN_REJECTED_SHARE => rejected.extend(evidence.keys_of(case)),
+            share if share >= MIN_EXPLAINED_SHARE => explained.extend(evidence.keys_of(case)),
             _ => {}
         }
         if worst.as_ref().is_none_or(|(most, _)| share > *most) {
             worst = Some((share, &planned.case));
         }
     }
-    let told_by_ticks = cpus * of_ticks(visits(), cpus);
-    let quiet = (0.05f64.max(0.005 * cpus) + tick_error(visits())).max(told_by_ticks);
+    let certain_cpus = cpus * smallest_certain_share(visits(), cpus);
+    let quiet = (0.05f64.max(0.005 * cpus) + tick_error(visits())).max(certain_cpus);
     let loud = all.rate() > quiet || worst.as_ref().is_some_and(|(share, _)| *share > 0.1);
     if !loud {
         return Some(Vec::new());
@@ -120,32 +123,32 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         },
     )
     .cause("Other work ran at the same time and competed for cores, caches and memory.")
-    .fact("others' CPU time", cpus_seen(all.rate()), "/proc/stat over these visits")
-    .fact("visits", visits().count(), "visits")
+    .fact("CPU time of other work", cpus_seen(all.rate()), "/proc/stat over these passes")
+    .fact("passes", visits().count(), "run file")
     .facts(worst.map(|(share, case)| {
         let value = format!("{} of its CPUs' time went to other processes", percent(*share));
-        Fact::new("worst case", value, case.key())
+        Fact::new("worst benchmark", value, case.key())
     }))
     .facts(others::busiest(evidence))
     .confirm("top -b -n 1 | head -15")
     .advice("Stop the other work, or wait for it with --wait-idle, and measure again.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }
 
 /// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read
 /// one after the other, so that their difference may be below zero.
 pub fn cpus_seen(cpus: f64) -> String {
-    if cpus < LEAST_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
+    if cpus < MIN_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
 }
 
 /// Less is an error of the kernel's ticks.
-const LEAST_SEEN_CPUS: f64 = 0.005;
+const MIN_SEEN_CPUS: f64 = 0.005;
 
-/// One finding for the series that must not be believed and one for those that only carry the
-/// cause; the latter also where neither list has any, since the disturbance was there.
+/// One finding for the rejected series and one for those that only carry the cause; the latter also
+/// if both lists are empty, since the disturbance was there.
 pub(super) fn graded(
     evidence: &Evidence,
-    told: Vec<String>,
+    explained: Vec<String>,
     rejected: Vec<String>,
     finding: Finding,
 ) -> Vec<Finding> {
@@ -176,21 +179,24 @@ pub(super) fn graded(
         let words = ["does not count", "do not count"];
         findings.push(of(Severity::Problem, Effect::Rejects, rejected, words));
     }
-    if !told.is_empty() || findings.is_empty() {
-        findings.push(of(Severity::Warning, Effect::Explains, told, ["may be too slow"; 2]));
+    if !explained.is_empty() || findings.is_empty() {
+        findings.push(of(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
     }
     findings
 }
 
 const STEAL: Rule = Rule {
     id: ids::rule::STEAL,
-    title: "The hypervisor took CPU time",
+    title: "The host took CPU time (steal)",
     topic: "steal",
-    about: "Stolen time is time in which this guest's CPU had work and the host ran something else on its core. Numbers \
-            from such moments measure the host's other guests.",
-    method: "Fires above 0.5 % of the CPU time over all visits. A case with more than 2 % carries the cause, one with \
-             more than 10 % is rejected. Does not apply where none was ever counted since the guest's start: a host that hides \
-             stolen time looks the same, and then only the spread shows it.",
+    meaning: "Steal is time in which the guest had work and the host ran something else on its core. \
+            Figures from such moments measure the host's other guests.",
+    action: "Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs. See it: \
+            vmstat 1 10 (column st)",
+    when: "Steal is above 0.5 % of the run's CPU time. A benchmark with more than 2 % carries the cause, \
+            one with more than 10 % is rejected.",
+    how: "The rule does not apply where no steal was counted since the guest's start. A host that hides \
+            steal looks the same, and then only the spread shows it.",
     calm: "steal: at most 0.5 %",
     looked_at: "/proc/stat",
     source: file!(),
@@ -200,42 +206,46 @@ const STEAL: Rule = Rule {
 fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     let stolen = |c: &Conditions| Some(c.steal_ms? / f64::from(c.cpus.max(1)));
     let all = Evidence::total(evidence.visits(), stolen)?;
-    let (mut told, mut rejected) = (Vec::new(), Vec::new());
+    let (mut explained, mut rejected) = (Vec::new(), Vec::new());
     for (case, _) in evidence.cases() {
         let total = Evidence::total(evidence.visits_of(case), stolen);
-        let Some(total) = total.filter(|total| total.wall_ms >= LONG_ENOUGH_MS) else { continue };
+        let Some(total) = total.filter(|total| total.wall_ms >= MIN_JUDGED_MS) else { continue };
         match total.rate() {
             rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
-            rate if rate > 0.02 => told.extend(evidence.keys_of(case)),
+            rate if rate > 0.02 => explained.extend(evidence.keys_of(case)),
             _ => {}
         }
     }
-    if all.rate() <= 0.005 && told.is_empty() && rejected.is_empty() {
+    if all.rate() <= 0.005 && explained.is_empty() && rejected.is_empty() {
         return Some(Vec::new());
     }
     let finding =
         Finding::warning(STEAL.id, format!("The host took {} of the CPU time (steal)", percent(all.rate())))
             .cause("This guest shares its cores with other guests. While one of them runs, this one waits.")
-            .fact("stolen time", format!("{:.0} ms a CPU", all.value), "/proc/stat over all visits")
-            .fact("of", format!("{:.0} ms", all.wall_ms), "visits")
+            .fact("steal", format!("{:.0} ms per CPU", all.value), "/proc/stat over all passes")
+            .fact("of", format!("{:.0} ms", all.wall_ms), "run time of all passes")
             .confirm("vmstat 1 10    # column st")
-            .advice("Measure at another hour, on a dedicated host, or ask the host's owner for pinned CPUs.");
-    Some(graded(evidence, told, rejected, finding))
+            .advice("Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs.");
+    Some(graded(evidence, explained, rejected, finding))
 }
 
 const QUOTA: Rule = Rule {
     id: ids::rule::CPU_QUOTA,
-    title: "A cgroup's CPU quota throttled the measurement",
+    title: "A CPU quota throttled the run",
     topic: "CPU quota",
-    about: "A container may be given less CPU time than CPUs. When its quota of a period is used up, all its tasks stop \
-            until the next one: throughput shows the quota, and latencies show the pause.",
-    method: "Fires when the cgroup's own counter says that it was throttled during visits, or when the quota is below \
-             the CPUs that may be used. A case that was throttled for more than 1 % of its time is rejected. Groups above a \
-             control-group namespace or a mounted part of the hierarchy are not seen, nor are their quotas: there it does not apply, \
-             unless tasks stood still. They did where in windows in which the measuring task never slept, with a CPU that no other task \
-             of the case shares, wall time less its CPU time, run-queue delay, interrupts and stolen time is 5 % of the wall time or \
-             more, in 0.3 s at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of others \
-             there tell as well. Such a case is rejected.",
+    meaning: "A container may have less CPU time than CPUs. When a period's quota is used up, all its \
+            tasks stop until the next period. Throughput shows the quota, and latencies show the pause.",
+    action: "Measure outside the container, or raise the quota (cpu.max, cpu.cfs_quota_us). See it: cat \
+            /proc/self/cgroup /sys/fs/cgroup/cpu.stat",
+    when: "The control group was throttled during passes, or its quota is below the usable CPUs. Or tasks \
+            stood still as under a hidden quota. Benchmarks throttled for more than 1 % of their time, or \
+            that stood still, are rejected.",
+    how: "Sources: cpu.max and cpu.stat. Groups above a control-group namespace or outside the mounted \
+            part are hidden; there only tasks that stood still show a quota. They did in samples in which \
+            the measuring task never slept and shared its CPU with no other task of the benchmark. There \
+            wall time less CPU time, run-queue delay, interrupts and steal is 5 % of it or more, in 0.3 s \
+            at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU \
+            time of other work counts too.",
     calm: "CPU quota: none in the way",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
@@ -245,15 +255,16 @@ const QUOTA: Rule = Rule {
 fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     let limits = &evidence.machine.limits;
     let throttled = Evidence::total(evidence.visits(), |c| c.throttled_ms);
-    let is_told = throttled.is_some() || limits.cpu_quota.is_some();
+    let is_reported = throttled.is_some() || limits.cpu_quota.is_some();
     let cpus = evidence.run.header.allowed_cpus.len() as f64;
     let short = limits.cpu_quota.filter(|quota| *quota < cpus);
     let paused = throttled.filter(|total| total.value > 0.0);
     if short.is_none() && paused.is_none() {
         // A quota may bind us from where it is not seen.
-        return match is_told && limits.groups_above != Some(true) {
-            true => Some(Vec::new()),
-            false => unseen_quota(evidence).map(|finding| vec![finding]),
+        return if is_reported && limits.groups_above != Some(true) {
+            Some(Vec::new())
+        } else {
+            unseen_quota(evidence).map(|finding| vec![finding])
         };
     }
     let rejected = evidence.keys_above(0.01, |c| c.throttled_ms);
@@ -273,29 +284,37 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
             format!("A CPU quota stopped {stopped}. Raise the quota.")
         }
     };
-    let (severity, effect) = match rejected.is_empty() {
-        true => (Severity::Warning, Effect::None),
-        false => (Severity::Problem, Effect::Rejects),
+    let (severity, effect) = if rejected.is_empty() {
+        (Severity::Warning, Effect::None)
+    } else {
+        (Severity::Problem, Effect::Rejects)
     };
-    Some(vec![Finding::of(QUOTA.id, severity, headline)
-        .cause("This process lives in a cgroup with a CPU quota. Numbers measure the quota, not the machine.")
-        .facts(limits.cpu_quota.map(|quota| {
-            Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at)
-        }))
-        .facts(throttled.map(|total| {
-            Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all visits")
-        }))
-        .confirm("cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null")
-        .advice("Measure outside the container, or lift the quota (cpu.max, cpu.cfs_quota_us) for the time.")
-        .affects(effect, rejected)])
+    Some(vec![
+        Finding::of(QUOTA.id, severity, headline)
+            .cause("Assay runs in a control group with a CPU quota. Figures measure the quota, not the host.")
+            .facts(
+                limits.cpu_quota.map(|quota| Fact::new("quota", format!("{quota:.2} CPUs of {cpus:.0}"), at)),
+            )
+            .facts(throttled.map(|total| {
+                Fact::new("throttled", format!("{:.0} ms", total.value), "cpu.stat over all passes")
+            }))
+            .confirm(
+                "cat /proc/self/cgroup; cat /sys/fs/cgroup/*/cpu.stat /sys/fs/cgroup/cpu.stat 2>/dev/null",
+            )
+            .advice(
+                "Measure outside the container, or raise the quota (cpu.max, cpu.cfs_quota_us) meanwhile.",
+            )
+            .affects(effect, rejected),
+    ])
 }
 
 /// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
 /// time of each CPU on which tasks were stopped, so that it may be more than all the time.
 fn stopped(rate: f64, cpus: f64) -> String {
-    match rate > 1.0 {
-        true => format!("the tasks of {:.1} CPUs on average", rate.min(cpus.max(1.0))),
-        false => format!("all tasks for {} of the time", percent(rate)),
+    if rate > 1.0 {
+        format!("the tasks of {:.1} CPUs on average", rate.min(cpus.max(1.0)))
+    } else {
+        format!("all tasks for {} of the time", percent(rate))
     }
 }
 
@@ -327,8 +346,8 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
             "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
                 control group above stops them in each of its periods.",
         )
-        .fact("paused", format!("{paused_ms:.0} ms"), "wall less CPU time less others")
-        .fact("of", format!("{awake_ms:.0} ms"), "windows without sleep")
+        .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
+        .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
         .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
         .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
         .advice(
@@ -340,12 +359,14 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
 
 const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
-    title: "Memory was swapped while measuring",
+    title: "The kernel swapped during the run",
     topic: "swapping",
-    about: "A page that comes back from swap costs a disk access instead of a memory access: a thousand to a million \
-            times as much. Whatever is measured meanwhile is not memory.",
-    method: "Fires when the kernel's counters of pages swapped in and out moved during visits, machine-wide. Cases with \
-             more than one page a second carry the cause.",
+    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000 to \
+            1,000,000 times as much. What is measured then is not memory.",
+    action: "Free memory or stop what uses it, and measure again. See it: vmstat 1 10 (columns si and so)",
+    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page a \
+            second carry the cause.",
+    how: "Source: /proc/vmstat, pages swapped in and out, over the whole host.",
     calm: "swapping: 0 pages",
     looked_at: "/proc/vmstat",
     source: file!(),
@@ -357,19 +378,32 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.value <= 0.0 {
         return Some(Vec::new());
     }
-    Some(vec![Finding::warning(SWAP.id, format!("The kernel swapped {} during the run. Free memory, and measure again.", counted(all.value as usize, "page")))
-        .cause("The machine has less free memory than its work needs, so the kernel moves pages to disk and back.")
-        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all visits")
-        .fact("available memory at the start",
-                evidence
-                    .machine
-                    .memory
-                    .available_bytes
-                    .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
-                "/proc/meminfo")
+    Some(vec![
+        Finding::warning(
+            SWAP.id,
+            format!(
+                "The kernel swapped {} during the run. Free memory, and measure again.",
+                counted(all.value as usize, "page")
+            ),
+        )
+        .cause(
+            "The host has less free memory than its work needs, so the kernel moves pages to disk and \
+                back.",
+        )
+        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all passes")
+        .fact(
+            "available memory at the start",
+            evidence
+                .machine
+                .memory
+                .available_bytes
+                .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
+            "/proc/meminfo",
+        )
         .confirm("vmstat 1 10    # columns si and so")
         .advice("Free memory or stop what uses it, and measure again.")
-        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages))])
+        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages)),
+    ])
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub struct Step {
     pub predicted: bool,
 }
 
-/// A coefficient of variation that changed by so much is another one.
-const ANOTHER: f64 = 2.0;
+/// A coefficient of variation that changed by this factor counts as different.
+const MIN_CV_CHANGE: f64 = 2.0;
 
 impl Step {
     fn of(component: &str, node_mib: u64, runs: &Sequence, follows: Option<Follows>) -> Step {
@@ -77,9 +77,9 @@ fn shows(steps: &[Step]) -> Option<Shows> {
         let by = match () {
             () if now.predicted => "the map of memory predicts its runs",
             () if step == 0 => return None,
-            () if !first.is_apart() && now.is_apart() => "its runs begin to lie apart",
-            () if first.is_apart() && now.cv * ANOTHER < first.cv => "its runs draw together",
-            () if first.is_apart() && now.cv > ANOTHER * first.cv => "its runs lie further apart",
+            () if !first.is_apart() && now.is_apart() => "its runs start to differ",
+            () if first.is_apart() && now.cv * MIN_CV_CHANGE < first.cv => "its runs differ less",
+            () if first.is_apart() && now.cv > MIN_CV_CHANGE * first.cv => "its runs differ more",
             () if first.is_apart() && now.is_apart() && now.levels != first.levels => {
                 "its runs come in another order"
             }
@@ -99,7 +99,7 @@ impl Escalated {
         self.shows.is_some()
     }
 
-    /// `bwaves: memory decides from 20 GiB a node on: its runs draw together (CV 7.8 % at 10 GiB,
+    /// `bwaves: memory decides at 20 GiB per node, where its runs differ less (CV 7.8 % at 10 GiB,
     /// 3.1 % at 20 GiB)`.
     pub fn words(&self) -> String {
         let cvs: Vec<String> = self
@@ -110,18 +110,18 @@ impl Escalated {
         let name = self.component();
         match &self.shows {
             Some(shows) => format!(
-                "{name}: memory decides at {} a node: {} ({})",
+                "{name}: memory decides at {} per node, where {} ({})",
                 self.steps[shows.step].footprint(),
                 shows.by,
                 cvs.join(", ")
             ),
-            None => format!("{name}: memory shows at no footprint that was tried ({})", cvs.join(", ")),
+            None => format!("{name}: memory decides at no footprint that was tried ({})", cvs.join(", ")),
         }
     }
 }
 
-/// What earlier sessions of an escalation said in the header, and this one, by component; empty
-/// where nothing escalates.
+/// The steps of earlier sessions (from the run's header) and of this one, by component; empty if
+/// nothing escalates.
 pub fn escalated(run: &Run, machine: &Machine, suite: &Suite) -> Vec<Escalated> {
     let text = run.header.snapshot.text(ids::probe::RATE_ESCALATION).unwrap_or_default();
     let earlier: Vec<Step> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -144,18 +144,18 @@ fn steps(run: &Run, machine: &Machine, suite: &Suite) -> Vec<Step> {
         .collect()
 }
 
-/// The steps of a finished session, for the next one's header: what earlier ones said, and this
-/// one.
+/// The steps of all sessions up to this one, for the next one's header.
 pub fn steps_so_far(diagnosis: &Diagnosis) -> Vec<Step> {
     let Some(suite) = suite(&diagnosis.run, &diagnosis.series) else { return Vec::new() };
     let before = escalated(&diagnosis.run, &diagnosis.machine, &suite);
-    match before.is_empty() {
-        true => steps(&diagnosis.run, &diagnosis.machine, &suite),
-        false => before.into_iter().flat_map(|one| one.steps).collect(),
+    if before.is_empty() {
+        steps(&diagnosis.run, &diagnosis.machine, &suite)
+    } else {
+        before.into_iter().flat_map(|one| one.steps).collect()
     }
 }
 
-/// The components of so many steps.
+/// Steps grouped by component.
 pub fn of_steps(steps: &[Step]) -> Vec<Escalated> {
     let mut all: Vec<Escalated> = Vec::new();
     for step in steps {
@@ -191,12 +191,12 @@ mod tests {
         let found = shown(&[step(10240, &SWING, None), step(20480, &other, None)]);
         assert_eq!(
             found.words(),
-            "bwaves: memory decides at 20 GiB a node: its runs come in another order (CV 7.77 % at 10 GiB, CV 6.63 % at 20 GiB)"
+            "bwaves: memory decides at 20 GiB per node, where its runs come in another order (CV 7.77 % at 10 GiB, CV 6.63 % at 20 GiB)"
         );
         let found = shown(&[step(512, &STEADY, None), step(1024, &STEADY, None), step(2048, &SWING, None)]);
         assert_eq!(found.shows.as_ref().map(|shows| shows.step), Some(2), "{}", found.words());
         let found = shown(&[step(512, &SWING, None), step(1024, &STEADY, None)]);
-        assert!(found.words().contains("draw together"), "{}", found.words());
+        assert!(found.words().contains("differ less"), "{}", found.words());
         let found = shown(&[step(512, &SWING, Some(Follows::Memory))]);
         assert!(found.is_settled() && found.words().contains("512 MiB"), "{}", found.words());
     }

@@ -10,17 +10,17 @@ use model::{Case, Conditions, Planned, Run, Visit};
 use stats::analysis::Judged;
 use stats::core_bound::RunClock;
 
-/// What no counter says in a run (30 thousand years, exabytes of pages), and no process takes to
-/// start: what is beyond is a damaged number, and as good as none.
-const LARGEST: f64 = 1e15;
-const SHORTEST_MS: f64 = 1e-3;
+/// Values outside of these are damaged and left out: no counter grows that far in a run (30,000
+/// years, exabytes of pages), and no process starts that fast.
+const MAX_CONDITION: f64 = 1e15;
+const MIN_WALL_MS: f64 = 1e-3;
 
 /// A run, the machine that it describes, and every series with the verdict that its numbers alone
 /// give it.
 pub struct Evidence<'a> {
     pub run: &'a Run,
     pub machine: &'a Machine,
-    /// The core clock of the run; `None` where nothing tells it.
+    /// The core clock of the run; `None` if unknown.
     pub clock: Option<RunClock>,
     pub series: &'a [Judged],
 }
@@ -75,7 +75,7 @@ impl<'a> Evidence<'a> {
     ) -> Option<Total> {
         let known = |visit: &Visit| {
             let (wall_ms, value) = (visit.conditions.wall_ms, value(&visit.conditions)?);
-            let possible = (SHORTEST_MS..=LARGEST).contains(&wall_ms) && value.abs() <= LARGEST;
+            let possible = (MIN_WALL_MS..=MAX_CONDITION).contains(&wall_ms) && value.abs() <= MAX_CONDITION;
             possible.then_some((wall_ms, value))
         };
         visits.filter_map(known).fold(None, |total: Option<Total>, (wall_ms, value)| {
@@ -134,8 +134,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Where a placement puts its tasks; two CPUs are enough said where all share one last-level
-    /// cache.
+    /// Where a placement puts its tasks; only "two CPUs" on a host with one last-level cache.
     pub fn place<'n>(&self, name: &'n str) -> &'n str {
         let caches = &self.machine.caches;
         let last = caches.iter().map(|cache| cache.level).max();
@@ -143,15 +142,15 @@ impl<'a> Evidence<'a> {
         if name == "same-llc" && !several { "on two CPUs" } else { placement(name) }
     }
 
-    /// The measured core clock, GHz: the median of the clock benchmark, else of what was noted
-    /// beside all windows.
+    /// The measured core clock, GHz: the median of the clock benchmark, else of the readings after
+    /// all windows.
     pub fn core_clock_ghz(&self) -> Option<f64> {
         let measured = self.find(ids::CLOCK, "one-cpu", ids::metric::CLOCK).and_then(Judged::median);
         let measured = measured.filter(is_clock);
         measured.or_else(|| stats::order::median(&self.clocks_ghz()))
     }
 
-    /// The core clock beside every window of every visit, GHz; without what no core's clock can be.
+    /// The core clock after every window of every visit, GHz; impossible values are left out.
     pub fn clocks_ghz(&self) -> Vec<f64> {
         self.visits().flat_map(clocks_of).collect()
     }

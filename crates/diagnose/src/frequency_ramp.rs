@@ -13,17 +13,21 @@ pub const RULES: &[Rule] = &[AFTER_IDLE];
 
 const AFTER_IDLE: Rule = Rule {
     id: ids::rule::CLOCK_AFTER_IDLE,
-    title: "The clock of a core that wakes from idling",
+    title: "A core runs at another clock right after idling",
     topic: "clock",
-    about: "A core that idled may wake at a low clock and take milliseconds to reach the clock that it keeps under load, or run \
-            above that for a while (turbo). A benchmark under steady load shows neither; a server that answers a request \
-            and sleeps again lives in those first milliseconds.",
-    method: "cpu.frequency-ramp measures the clock at steps of 0.05 to 100 ms after a wake-up, by a timed loop alone. A step \
-             differs if the 95 % interval of its clock lies more than 2 % below (or above) that of the last step, or of \
-             cpu.clock where the last step lies a tenth below that (then the clock was never reached). Fires where \
-             the first step differs: named are the steps from the first on that do so without a gap, and the mean clock over \
-             them, weighted by their lengths. Of several lengths of idling the one that loses most time is named. A warning \
-             where the clock is at least a tenth lower for 1 ms or more, else a note.",
+    meaning: "A core that idled may take milliseconds to reach its steady clock, or run above it for a \
+            while (turbo). Steady benchmarks show neither. A server that answers a request and sleeps \
+            again lives in these milliseconds.",
+    action: "For short requests use the governor performance, energy_performance_preference performance, \
+            or shallower idle states (cpupower idle-set -D 10). See it: assay run --only \
+            cpu.frequency-ramp --new",
+    when: "The 95 % interval of the first step's clock lies more than 2 % below or above the steady clock. \
+            A warning from 10 % below for 1 ms or more, else a note.",
+    how: "cpu.frequency-ramp measures the clock at steps of 0.05–100 ms after a wake-up, by a timed loop \
+            alone. The steady clock is the last step's, or that of cpu.clock where the last step lies a \
+            tenth below it. The finding names the steps that differ from the first on without a gap, and \
+            their mean clock, weighted by length. Of several lengths of idling it names the one that loses \
+            most time.",
     calm: "full clock at once after idling",
     looked_at: "timed loops",
     source: file!(),
@@ -31,10 +35,10 @@ const AFTER_IDLE: Rule = Rule {
 };
 
 /// Part of the steady clock within which a clock is the same.
-const NEAR: f64 = 0.02;
+const MAX_SAME: f64 = 0.02;
 /// A clock lower by this part for this long, ms, is a warning.
-const LOW: f64 = 0.1;
-const LONG_MS: f64 = 1.0;
+const MIN_WARNING_SHARE: f64 = 0.1;
+const MIN_WARNING_MS: f64 = 1.0;
 
 /// The clock after one length of idling.
 #[derive(Clone, Debug)]
@@ -45,13 +49,13 @@ pub struct Wake {
     pub first_ms: f64,
     pub steady: (f64, Interval),
     /// What the first milliseconds run at, where that differs.
-    pub odd: Option<Odd>,
+    pub odd: Option<FirstStretch>,
     key: String,
 }
 
 /// First milliseconds at another clock than the steady one.
 #[derive(Clone, Debug)]
-pub struct Odd {
+pub struct FirstStretch {
     pub until_ms: f64,
     /// Mean over them, GHz; its interval is that of their ends, each as low and as high as it may
     /// be.
@@ -77,7 +81,7 @@ impl Wake {
         }
     }
 
-    fn headline(&self, odd: &Odd) -> String {
+    fn headline(&self, odd: &FirstStretch) -> String {
         format!(
             "The core runs at {:.2} instead of {:.2} GHz for {} ms after idling for {} ms",
             odd.ghz.0,
@@ -129,7 +133,9 @@ fn wake(evidence: &Evidence, case: u32) -> Option<Wake> {
     let kept = evidence.find(cpu::CLOCK, "one-cpu", cpu::metric::CLOCK);
     let kept =
         kept.and_then(|judged| Some((judged.analysis.figure()?.median, judged.analysis.figure()?.interval?)));
-    let steady = kept.filter(|(_, kept)| last.2.high < (1.0 - LOW) * kept.low).unwrap_or((last.1, last.2));
+    let steady = kept
+        .filter(|(_, kept)| last.2.high < (1.0 - MIN_WARNING_SHARE) * kept.low)
+        .unwrap_or((last.1, last.2));
     Some(Wake {
         idle_ms: plan.params.get(cpu::param::IDLE_MS)?.number()?,
         first: (first.1, first.2),
@@ -140,9 +146,9 @@ fn wake(evidence: &Evidence, case: u32) -> Option<Wake> {
     })
 }
 
-fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<Odd> {
-    let is_below = |interval: &Interval| interval.high < (1.0 - NEAR) * steady.low;
-    let is_above = |interval: &Interval| interval.low > (1.0 + NEAR) * steady.high;
+fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<FirstStretch> {
+    let is_below = |interval: &Interval| interval.high < (1.0 - MAX_SAME) * steady.low;
+    let is_above = |interval: &Interval| interval.low > (1.0 + MAX_SAME) * steady.high;
     let (_, _, first) = steps.first()?;
     let alike: &dyn Fn(&Interval) -> bool = match (is_below(first), is_above(first)) {
         (true, _) => &is_below,
@@ -158,7 +164,7 @@ fn odd(steps: &[(f64, f64, Interval)], steady: Interval) -> Option<Odd> {
         until_ms = *end;
     }
     let [ghz, low, high] = sums.map(|sum| sum / until_ms);
-    Some(Odd { until_ms, ghz: (ghz, Interval { low, high }) })
+    Some(FirstStretch { until_ms, ghz: (ghz, Interval { low, high }) })
 }
 
 fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -167,36 +173,43 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
     let Some(odd) = &most.odd else { return Some(Vec::new()) };
     let part = 1.0 - odd.ghz.0 / most.steady.0;
     let facts = wakes.iter().map(|wake| Fact::new("clock after idling", wake.sentence(), &wake.key));
-    let lost = match part > 0.0 {
-        true => {
-            format!("{:.2} ms in {} ms, {} of the clock", most.lost_ms(), millis(odd.until_ms), percent(part))
-        }
-        false => format!("none: the clock is {} higher at first", percent(-part)),
+    let lost = if part > 0.0 {
+        format!("{:.2} ms in {} ms, {} of the clock", most.lost_ms(), millis(odd.until_ms), percent(part))
+    } else {
+        format!("none: the clock is {} higher at first", percent(-part))
     };
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let cause = match (guest, part > 0.0) {
         (true, _) => {
-            "This is a guest: its host sets the clock and idles the core. It was measured by a timed loop alone, as no MSR \
-             and no counter is to be had here."
+            "The host of this guest sets the clock and idles the core. A timed loop alone measured it, \
+             without MSRs or counters."
         }
         (false, true) => {
-            "The core wakes at the clock that governor, energy bias or a deep idle state left it, and climbs from there. \
-             It was measured by a timed loop alone."
+            "The core wakes at the clock that governor, energy bias or a deep idle state left, and rises \
+             from there. A timed loop alone measured it."
         }
         (false, false) => {
-            "Turbo: a core that was idle may run above the clock that it keeps. It was measured by a timed loop alone."
+            "Turbo lets a core that was idle run above the clock that it keeps. A timed loop alone measured \
+             it."
         }
     };
-    let is_grave = part >= LOW && odd.until_ms >= LONG_MS;
-    Some(vec![Finding::of(AFTER_IDLE.id, if is_grave { Severity::Warning } else { Severity::Note }, most.headline(odd))
+    let is_grave = part >= MIN_WARNING_SHARE && odd.until_ms >= MIN_WARNING_MS;
+    Some(vec![
+        Finding::of(
+            AFTER_IDLE.id,
+            if is_grave { Severity::Warning } else { Severity::Note },
+            most.headline(odd),
+        )
         .cause(cause)
         .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
         .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
-        .advice(match part > 0.0 {
-            true => "Where short requests matter: governor performance, energy_performance_preference performance, or \
-                     shallower idle states (cpupower idle-set -D 10); then measure again.",
-            false => "Judge steady load by the steady clock.",
-        })])
+        .advice(if part > 0.0 {
+            "For short requests set governor and energy_performance_preference to performance, or \
+                     use shallower idle states (cpupower idle-set -D 10). Then measure again."
+        } else {
+            "Judge steady load by the steady clock."
+        }),
+    ])
 }
 
 #[cfg(test)]
@@ -214,7 +227,7 @@ mod tests {
             odd(&[step(0.05, 1.4), step(1.0, 1.4), step(2.0, 2.8), step(5.0, 3.0)], steady).expect("odd");
         assert_eq!(found.until_ms, 2.0);
         assert!((found.ghz.0 - 2.1).abs() < 1e-9 && found.ghz.1.contains(2.1), "{found:?}");
-        // Later dips are no wake-up, and 2 % is no difference.
+        // Later dips do not count, nor do differences up to 2 %.
         assert!(odd(&[step(0.05, 2.96), step(1.0, 1.4), step(2.0, 3.0)], steady).is_none());
         let above = odd(&[step(0.05, 3.6), step(1.0, 1.4), step(2.0, 3.0)], steady).expect("odd");
         assert_eq!(above.until_ms, 0.05);

@@ -16,21 +16,24 @@ use again::again;
 
 pub const RULES: &[Rule] = &[SWINGS, PLACED];
 
-/// Fewer runs have no interval, and nothing is said of them.
-const RUNS_MIN: usize = 6;
+/// Fewer runs have no interval and are not judged.
+const MIN_RUNS: usize = 6;
 
 const SWINGS: Rule = Rule {
     id: ids::rule::SWINGING_COMMAND,
-    title: "A command's result swings from run to run",
+    title: "A command's result varies from run to run",
     topic: "guard",
-    about: "The same program on the same machine, and another result each time. What was noted beside each run is compared \
-            with the results: where its tasks were, the clock, stolen time, what others did, switches and faults. What goes \
-            with the result need not be its cause, but it is where to look first.",
-    method: "Fires from 6 runs on where the coefficient of variation over runs exceeds 3 % or the runs have several \
-             values. A companion is told where Spearman's rank correlation over the runs is 0.6 or more with p < 0.05 after \
-             Holm's correction for all that was compared; with 6 runs only a nearly perfect order reaches that. Switches, \
-             faults and waiting must go with it as counts, per second and (of a rate) for each piece of work, since a longer run has \
-             more of each and a faster one more a second; where the clock, stolen time, others or its tasks' places go with it as well, those are named first.",
+    meaning: "The same program on the same host gives another result each time. The finding names what \
+            changes together with the result. That need not be the cause, but it is where to look first.",
+    action: "Compare placements, which separates the scheduler's choice from the rest, and use more runs. \
+            See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
+    when: "The coefficient of variation over 6 runs or more exceeds 3 %, or the runs have several values.",
+    how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
+            named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. \
+            With 6 runs only a nearly perfect order reaches that. A longer run has more switches, faults \
+            and waiting, and a faster one more a second. These must follow the result as counts, per \
+            second and (of a rate) for each piece of work. The clock, steal, other work and places are \
+            named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
     source: file!(),
@@ -38,9 +41,9 @@ const SWINGS: Rule = Rule {
 };
 
 /// Spread that is nothing to explain.
-const STEADY: f64 = 0.03;
-const RHO_MIN: f64 = 0.6;
-const P_MAX: f64 = 0.05;
+const MAX_STEADY_CV: f64 = 0.03;
+const MIN_RHO: f64 = 0.6;
+const MAX_P: f64 = 0.05;
 
 /// Headline series of guarded commands with enough runs. Of two at once only their ratio counts,
 /// whatever moves both.
@@ -51,7 +54,7 @@ fn results<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Judged> {
             && series.metric.headline
             && series.point.is_empty()
             && judged.analysis.estimate.is_some()
-            && series.processes.len() >= RUNS_MIN
+            && series.processes.len() >= MIN_RUNS
     })
 }
 
@@ -64,7 +67,7 @@ fn value(process: &Process) -> f64 {
 }
 
 /// Another metric of the same case in the same runs; no number where a run has none.
-fn beside<'a>(
+fn companion<'a>(
     evidence: &Evidence<'a>,
     judged: &Judged,
     metric: MetricId,
@@ -82,10 +85,10 @@ fn beside<'a>(
     Some((found, judged.series.processes.iter().map(of).collect()))
 }
 
-/// What was noted beside each run.
-struct Companion {
+/// A quantity that was recorded in each run.
+struct RecordedInRuns {
     words: &'static str,
-    /// Where it stands.
+    /// Its series key or kernel file.
     source: String,
     /// Its value in each run; a count has its rate as well, and its number for each piece of work
     /// where the result is a rate. What a run has more of only because it is longer, or does more,
@@ -95,11 +98,11 @@ struct Companion {
     outside: bool,
 }
 
-impl Companion {
+impl RecordedInRuns {
     /// The rank correlation of each reading with the results; `None` where it was not noted, or
     /// never changed.
     fn each_with(&self, values: &[f64]) -> Option<Vec<Correlation>> {
-        self.readings.iter().map(|beside| spearman(values, beside)).collect()
+        self.readings.iter().map(|companion| spearman(values, companion)).collect()
     }
 
     /// The rank correlation with the results, the weakest one where there are several readings;
@@ -112,8 +115,8 @@ impl Companion {
     }
 }
 
-fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
-    let outside = |words: &'static str, source: String, reading: Vec<f64>| Companion {
+fn companions(evidence: &Evidence, judged: &Judged) -> Vec<RecordedInRuns> {
+    let outside = |words: &'static str, source: String, reading: Vec<f64>| RecordedInRuns {
         words,
         source,
         readings: vec![reading],
@@ -121,7 +124,7 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
     };
     let runs = &judged.series.processes;
     let mut all = Vec::new();
-    if let Some((series, shares)) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu")) {
+    if let Some((series, shares)) = companion(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu")) {
         all.push(outside("share of pairs of tasks on one CPU", series.series.key.clone(), shares));
     }
     let noted = |name: &str| -> Vec<f64> {
@@ -135,21 +138,21 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
     let counters = || "/proc/stat over each run".to_string();
-    all.push(outside("stolen time", counters(), condition(&|run| run.conditions.steal())));
-    all.push(outside("load of others", counters(), condition(&|run| run.conditions.background())));
-    let Some((_, walls)) = beside(evidence, judged, ids::metric::WALL, None) else { return all };
+    all.push(outside("steal", counters(), condition(&|run| run.conditions.steal())));
+    all.push(outside("load of other work", counters(), condition(&|run| run.conditions.background())));
+    let Some((_, walls)) = companion(evidence, judged, ids::metric::WALL, None) else { return all };
     for (words, metric) in [
         ("number of involuntary switches", ids::metric::INVOLUNTARY),
         ("number of page faults", ids::metric::FAULTS),
         ("number of migrations", ids::metric::MIGRATIONS),
         ("time that its tasks waited for a CPU", ids::metric::WAIT),
     ] {
-        if let Some((series, counts)) = beside(evidence, judged, metric, None) {
+        if let Some((series, counts)) = companion(evidence, judged, metric, None) {
             let per =
                 |amounts: &[f64]| counts.iter().zip(amounts).map(|(count, amount)| count / amount).collect();
             let mut readings: Vec<Vec<f64>> = vec![per(&walls)];
-            // A program that runs for so long does more in a better run, and counts more: what each
-            // piece of work had.
+            // A program that runs for a fixed time does more in a better run, and counts more:
+            // compare the count for each piece of work.
             if judged.series.metric.better == Better::Higher {
                 let works: Vec<f64> =
                     values(judged).iter().zip(&walls).map(|(value, wall)| value * wall).collect();
@@ -157,7 +160,7 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<Companion> {
             }
             readings.push(counts);
             let source = series.series.key.clone();
-            all.push(Companion { words, source, readings, outside: false });
+            all.push(RecordedInRuns { words, source, readings, outside: false });
         }
     }
     all
@@ -172,7 +175,7 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let (series, values) = (&judged.series, values(judged));
     let cv = coefficient_of_variation(&values)?;
     let several = judged.analysis.verdict.kind == VerdictKind::Multimodal;
-    if cv.is_nan() || (cv <= STEADY && !several) {
+    if cv.is_nan() || (cv <= MAX_STEADY_CV && !several) {
         return None;
     }
     let compared = compared(evidence, judged, &values);
@@ -201,8 +204,8 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
         .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]))
 }
 
-/// What was noted beside each run and changed from run to run.
-fn compared(evidence: &Evidence, judged: &Judged, values: &[f64]) -> Vec<Companion> {
+/// What was recorded in each run and changed from run to run.
+fn compared(evidence: &Evidence, judged: &Judged, values: &[f64]) -> Vec<RecordedInRuns> {
     let mut all = companions(evidence, judged);
     all.retain(|one| one.each_with(values).is_some());
     all
@@ -210,7 +213,7 @@ fn compared(evidence: &Evidence, judged: &Judged, values: &[f64]) -> Vec<Compani
 
 /// A companion that goes with the result, and how closely.
 struct Follower<'a> {
-    companion: &'a Companion,
+    companion: &'a RecordedInRuns,
     with: Correlation,
 }
 
@@ -237,12 +240,12 @@ impl Follower<'_> {
 
 /// The companions that go with the result after Holm's correction, the likeliest cause first: what
 /// comes from outside before what the program does.
-fn followers<'a>(compared: &'a [Companion], values: &[f64]) -> Vec<Follower<'a>> {
-    let with = |companion: &'a Companion| Some(Follower { companion, with: companion.with(values)? });
+fn followers<'a>(compared: &'a [RecordedInRuns], values: &[f64]) -> Vec<Follower<'a>> {
+    let with = |companion: &'a RecordedInRuns| Some(Follower { companion, with: companion.with(values)? });
     let mut found: Vec<Follower> = compared.iter().filter_map(with).collect();
     let adjusted = holm(&found.iter().map(|one| one.with.p).collect::<Vec<f64>>());
     found.iter_mut().zip(adjusted).for_each(|(one, p)| one.with.p = p);
-    found.retain(|one| one.with.rho.abs() >= RHO_MIN && one.with.p < P_MAX);
+    found.retain(|one| one.with.rho.abs() >= MIN_RHO && one.with.p < MAX_P);
     found.sort_by(|one, other| {
         let outside = other.companion.outside.cmp(&one.companion.outside);
         outside.then(other.with.rho.abs().total_cmp(&one.with.rho.abs()))
@@ -250,15 +253,16 @@ fn followers<'a>(compared: &'a [Companion], values: &[f64]) -> Vec<Follower<'a>>
     found
 }
 
-fn no_follower(compared: &[Companion], runs: usize) -> String {
+fn no_follower(compared: &[RecordedInRuns], runs: usize) -> String {
     let names: Vec<&str> = compared.iter().map(|one| one.words).collect();
-    let compared = match names.is_empty() {
-        true => "nothing else changed that was noted".to_string(),
-        false => format!("compared were {}", names.join(", ")),
+    let compared = if names.is_empty() {
+        "nothing else that was recorded changed".to_string()
+    } else {
+        format!("compared were {}", names.join(", "))
     };
     format!(
-        "Nothing that was noted beside the {runs} runs goes with it; {compared}. What the program itself gets anew at \
-         each start (addresses, pages, input) was not looked at."
+        "Nothing that was recorded with the {runs} runs follows it; {compared}. What the program gets anew \
+         at each start (addresses, pages, input) was not recorded."
     )
 }
 
@@ -276,20 +280,22 @@ pub fn confirm_by_verb(run: &Run, findings: &mut [Finding]) {
 
 const PLACED: Rule = Rule {
     id: ids::rule::COMMAND_PLACEMENT,
-    title: "A command's result depends on where its tasks are",
+    title: "A command's result depends on placement",
     topic: "placement",
-    about: "Held on one CPU and spread over all, the same program gives results far apart. Either it needs more than one CPU, \
-            which is no fault, or its tasks wait for each other, and it matters where they are. Where the free result lies \
-            away from the better pinned one, the scheduler's choice decides: such a result says more of placement than of \
-            the CPU's speed, and changes with the kernel, the topology that a guest is shown and the load of the moment.",
-    method: "Fires where the medians of same-cpu and spread, 6 runs each or more, differ by 1.5 times or more. Where same-cpu is \
-             the worse one and its CPU time was 0.9 of its wall time or more (median over runs), the program needs more than \
-             one CPU. Of the scheduler it speaks where the free median lies more than 10 % away from the better pinned one; \
-             without that it is a note. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
-             same-cpu - x spread), kept within 0 and 1, is the share of the looks that found two busy tasks in which free \
-             tasks were together. Looks are evenly spread over time, so rates mix: expected = p rate(same-cpu) + (1 - p) \
-             rate(spread), of means over runs; a time is the reciprocal of a rate. Within 10 % the free result is called \
-             explained, else the rest is said. Needs x to differ by 0.5 between the pinned placements.",
+    meaning: "The program gives different results on one CPU and spread over all. It needs more than one \
+            CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that \
+            choice and not the CPU's speed.",
+    action: "Compare hosts by the pinned results, each with its own kind. See it: assay guard --runs 20 \
+            --placements free,same-cpu,spread -- COMMAND",
+    when: "The medians on one CPU and spread over all differ by 1.5 times or more, from 6 runs each. A \
+            warning if the result left to the scheduler is over 10 % off the better one, else a note.",
+    how: "The program needs more than one CPU where one CPU is worse and its CPU time is 0.9 of its wall \
+            time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
+            same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy \
+            tasks in which free tasks were together. Looks are evenly spread over time, so rates mix: \
+            expected = p rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the \
+            reciprocal of a rate. Within 10 % the mix explains the free result, else the finding gives the \
+            rest. x must differ by 0.5 between the pinned placements.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -297,12 +303,12 @@ const PLACED: Rule = Rule {
 };
 
 /// Placements that differ by less do not make a free score misleading.
-const MISLEADING: f64 = 1.5;
-const TOLD_APART: f64 = 0.5;
+const MIN_RATIO: f64 = 1.5;
+const MIN_SEPARATION: f64 = 0.5;
 /// A program that takes this share of its one CPU could use another.
-const SATURATED: f64 = 0.9;
+const MIN_SATURATION: f64 = 0.9;
 /// A free result this near to the better pinned one, or to the mix of both, is explained by it.
-const EXPLAINED: f64 = 0.10;
+const MAX_UNEXPLAINED: f64 = 0.10;
 
 fn placed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let at = |free: &Judged, name: &str| {
@@ -330,15 +336,15 @@ fn rate(judged: &Judged) -> Option<f64> {
 }
 
 /// The median result at one placement.
-struct AtPlace<'a> {
+struct PlacedResult<'a> {
     name: &'static str,
     judged: &'a Judged,
     median: f64,
 }
 
-impl<'a> AtPlace<'a> {
-    fn of(name: &'static str, judged: &'a Judged) -> Option<AtPlace<'a>> {
-        Some(AtPlace { name, judged, median: judged.median()? })
+impl<'a> PlacedResult<'a> {
+    fn of(name: &'static str, judged: &'a Judged) -> Option<PlacedResult<'a>> {
+        Some(PlacedResult { name, judged, median: judged.median()? })
     }
 
     /// The result, and how the runs used CPUs.
@@ -359,18 +365,19 @@ impl<'a> AtPlace<'a> {
 
 fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<Finding> {
     let metric = &free.series.metric;
-    let free = AtPlace::of("free", free)?;
-    let same = AtPlace::of("same-cpu", same)?;
-    let spread = AtPlace::of("spread", spread)?;
+    let free = PlacedResult::of("free", free)?;
+    let same = PlacedResult::of("same-cpu", same)?;
+    let spread = PlacedResult::of("spread", spread)?;
     let ratio = (same.median / spread.median).max(spread.median / same.median);
-    if !ratio.is_finite() || ratio < MISLEADING {
+    if !ratio.is_finite() || ratio < MIN_RATIO {
         return None;
     }
     let same_is_worse = (same.median > spread.median) == (metric.better == Better::Lower);
     let better = if same_is_worse { &spread } else { &same };
-    let used_of_one = cpus_used(evidence, same.judged).filter(|used| same_is_worse && *used >= SATURATED);
+    let used_of_one =
+        cpus_used(evidence, same.judged).filter(|used| same_is_worse && *used >= MIN_SATURATION);
     let off = (free.median / better.median - 1.0).abs();
-    let chosen = off > EXPLAINED;
+    let chosen = off > MAX_UNEXPLAINED;
     let name = capital(&clipped(&evidence.title(&free.judged.series.case.bench)));
     let figures = format!(
         "{} on one CPU, {} spread over all CPUs",
@@ -390,40 +397,46 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     let mut facts: Vec<Fact> = [&free, &same, &spread].iter().flat_map(|at| at.facts(evidence)).collect();
     if chosen {
         cause.push_str(&format!(
-            " Free, it lies {} away from the better result, {}: that is the scheduler's choice, not the CPU's speed.",
+            " Left to the scheduler it lies {} from the better result ({}): the scheduler's choice, not the CPU's speed.",
             percent(off),
-            better.name
+            evidence.place(better.name)
         ));
-        match Mix::of(evidence, free.judged, same.judged, spread.judged) {
+        match PlacementMix::of(evidence, free.judged, same.judged, spread.judged) {
             Some(mix) => {
                 cause.push_str(&mix.words(&metric.unit));
                 facts.extend(mix.facts(&free.judged.series));
             }
             None => cause.push_str(
-                " Where its tasks were does not tell the placements apart here, so the free result is not taken apart.",
+                " The places of its tasks do not separate the placements here, so this result has no \
+                 breakdown.",
             ),
         }
     } else {
-        cause.push_str(&format!(" Free, it is as good as {} within {}.", better.name, percent(off)));
+        let place = evidence.place(better.name);
+        cause.push_str(&format!(" Unpinned it is within {} of the result {place}.", percent(off)));
     }
     let severity = if chosen { Severity::Warning } else { Severity::Note };
-    Some(Finding::of(PLACED.id, severity, headline)
-        .cause(cause)
-        .facts(facts)
-        .confirm(again(&free.judged.series.case.inputs, "--new "))
-        .advice(match (chosen, used_of_one) {
-            (false, Some(_)) => "Compare machines by the free or the spread result.",
-            _ => {
-                "Compare machines by the pinned results, each with its own kind. The higher one need not be the better system: on \
-                 one CPU a woken task waits until its waker sleeps."
-            }
-        })
-        .explains([&free.judged.series.key]))
+    Some(
+        Finding::of(PLACED.id, severity, headline)
+            .cause(cause)
+            .facts(facts)
+            .confirm(again(&free.judged.series.case.inputs, "--new "))
+            .advice(match (chosen, used_of_one) {
+                (false, Some(_)) => {
+                    "Compare hosts by the result left to the scheduler or spread over all CPUs."
+                }
+                _ => {
+                    "Compare hosts by the pinned results, each with its own kind. A higher result is not a \
+                 better host: on one CPU a woken task waits until its waker sleeps."
+                }
+            })
+            .explains([&free.judged.series.key]),
+    )
 }
 
 /// The mean share of the looks that found a pair of busy tasks on one CPU, with its key.
 fn together<'a>(evidence: &Evidence<'a>, judged: &Judged) -> Option<(f64, &'a str)> {
-    let (series, shares) = beside(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?;
+    let (series, shares) = companion(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?;
     Some((mean(&shares)?, &series.series.key))
 }
 
@@ -431,14 +444,14 @@ fn together<'a>(evidence: &Evidence<'a>, judged: &Judged) -> Option<(f64, &'a st
 /// time.
 fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
     let [user, system, wall] = [ids::metric::CPU_USER, ids::metric::CPU_SYSTEM, ids::metric::WALL]
-        .map(|metric| beside(evidence, judged, metric, None));
+        .map(|metric| companion(evidence, judged, metric, None));
     let (user, system, wall) = (user?.1, system?.1, wall?.1);
     let used = user.iter().zip(&system).zip(&wall).map(|((user, system), wall)| (user + system) / wall);
     median(&used.filter(|used| used.is_finite()).collect::<Vec<f64>>())
 }
 
 /// The free result as a mix of the pinned ones: means over runs, as results.
-struct Mix {
+struct PlacementMix {
     /// The share of looks in which free tasks were together.
     together: f64,
     /// The result expected of that share.
@@ -446,20 +459,20 @@ struct Mix {
     measured: f64,
 }
 
-impl Mix {
-    fn of(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<Mix> {
+impl PlacementMix {
+    fn of(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged) -> Option<PlacementMix> {
         let share = |judged: &Judged| Some(together(evidence, judged)?.0);
         let (x, x_same, x_spread) = (share(free)?, share(same)?, share(spread)?);
         let apart = x_same - x_spread;
-        if apart.is_nan() || apart < TOLD_APART {
+        if apart.is_nan() || apart < MIN_SEPARATION {
             return None;
         }
         let together = ((x - x_spread) / apart).clamp(0.0, 1.0);
         let expected = together * rate(same)? + (1.0 - together) * rate(spread)?;
         let measured = rate(free)?;
         Some(match free.series.metric.better {
-            Better::Lower => Mix { together, expected: 1.0 / expected, measured: 1.0 / measured },
-            Better::Higher | Better::Neither => Mix { together, expected, measured },
+            Better::Lower => PlacementMix { together, expected: 1.0 / expected, measured: 1.0 / measured },
+            Better::Higher | Better::Neither => PlacementMix { together, expected, measured },
         })
     }
 
@@ -469,13 +482,14 @@ impl Mix {
 
     fn words(&self, unit: &str) -> String {
         let rest = self.rest();
-        let explained = match rest.abs() <= EXPLAINED {
-            true => format!("explained within {}", percent(rest.abs())),
-            false => format!("{} remain unexplained", percent(rest)),
+        let explained = if rest.abs() <= MAX_UNEXPLAINED {
+            format!("explained within {}", percent(rest.abs()))
+        } else {
+            format!("{} remain unexplained", percent(rest))
         };
         format!(
-            " Free, its tasks were together in {} of the looks that found two busy tasks (mean of all runs); of the pinned \
-             results that makes {}, the mean of the free runs is {}: {explained}.",
+            " Left to the scheduler, two busy tasks shared a CPU in {} of the looks. That mix predicts {}; \
+             {} was measured ({explained}).",
             percent(self.together),
             figure(self.expected, unit),
             figure(self.measured, unit),

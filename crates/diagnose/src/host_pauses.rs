@@ -1,4 +1,4 @@
-//! Pauses of CPUs, put down to who made them: tasks of this system or the host.
+//! Pauses of CPUs and their cause: tasks of this system or the host.
 
 use super::words::{capital, counted, percent};
 use super::{Diagnosis, Evidence, Rule};
@@ -12,17 +12,22 @@ pub const RULES: &[Rule] = &[PREEMPTED];
 
 const PREEMPTED: Rule = Rule {
     id: ids::rule::PREEMPTED_CPUS,
-    title: "CPUs that the host takes away",
+    title: "The host withholds time from virtual CPUs",
     topic: "preempted",
-    about: "A host may run more virtual CPUs than it has CPUs. A guest's CPU then stands still while another one runs in its place: \
-            locks are held all the while, timers come late, and work that waits for all CPUs waits for the one that stands still. \
-            Steal time counts it only where the host reports it.",
-    method: "assay host: a clock spins on every CPU at once. A pause of 100 µs and more (or five times a usual gap, where ticks take as \
-             long) in which the clock's process did not wait for its CPU is no task's and no tick's. Fires where the 95 % interval of \
-             their share lies above 0.5 %, in four visits or more, unless the kernel counts half as much in interrupts. Two CPUs take \
-             turns where 40 % of the paused time of one is in pauses that begin when the other's end, or end when they begin, within \
-             60 µs (or 5 % of the pause, at most 300 µs), significantly more than begin or end with them; and both pause at once in \
-             less than 0.85 of what chance gives. They stop together where half of the paused time is in pauses that begin and end as one.",
+    meaning: "The host may run more virtual CPUs than it has CPUs. A guest's CPU then stands still while \
+            another runs in its place. Locks stay held, timers come late, and parallel work waits. Steal \
+            shows it only where the host reports it.",
+    action: "Ask the provider for dedicated CPUs. As its operator, pin each virtual CPU to a CPU of its \
+            own, and give the guest's group enough quota. See it: assay host --new",
+    when: "The 95 % interval of a CPU's withheld time lies above 0.5 %, in four passes or more. The rule \
+            does not apply if the kernel counts half as much in interrupts.",
+    how: "assay host spins a clock on every CPU at once. Pauses of 100 µs or more count (or of five usual \
+            gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs \
+            take turns where 40 % of one's paused time is in pauses that begin where the other's end, or \
+            the reverse. Both ends lie within 60 µs (or 5 % of the pause, at most 300 µs). Such pauses \
+            must be significantly more than pauses that begin or end together. Both CPUs must pause at \
+            once in less than 0.85 of what chance gives. Two CPUs stop together where half of the paused \
+            time is in pauses that begin and end as one.",
     calm: "host leaves CPUs to the guest",
     looked_at: "spinning clocks",
     source: file!(),
@@ -34,12 +39,12 @@ pub struct Pauses {
     pub found: Found,
     /// Key of the case.
     pub case: String,
-    /// Whether a hypervisor lies below; `None` where nothing tells.
+    /// Whether a hypervisor lies below; `None` if unknown.
     pub guest: Option<bool>,
 }
 
 impl Diagnosis {
-    /// Who keeps CPUs from running; `None` where no pauses were watched.
+    /// What keeps CPUs from running; `None` if the run did not watch pauses.
     pub fn pauses(&self) -> Option<Pauses> {
         pauses(&self.run, &self.machine)
     }
@@ -60,7 +65,7 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
     })
 }
 
-/// The CPUs of a visit that were watched, as a stored visit tells them.
+/// The watched CPUs of a stored visit.
 fn watched(visit: &Visit) -> Vec<Watched> {
     let of = |cpu: i64, metric: MetricId| {
         let own = |samples: &&Samples| {
@@ -147,23 +152,28 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let withheld = pauses.withheld();
     let Some(most) = withheld.first() else {
-        let told = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
-        return told.then(Vec::new);
+        let all_whole = pauses.found.cpus.iter().all(|cpu| cpu.answer == Answer::Whole);
+        return all_whole.then(Vec::new);
     };
     let others = withheld.len() - 1;
     let of = if others == 0 { String::new() } else { format!(", and from {}", counted(others, "other CPU")) };
-    Some(vec![Finding::warning(PREEMPTED.id, format!(
-        "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
-        percent(most.withheld),
-        most.cpu
-    ))
+    Some(vec![
+        Finding::warning(
+            PREEMPTED.id,
+            format!(
+                "The host withholds {} of the time from CPU {}{of}. Expect long tails.",
+                percent(most.withheld),
+                most.cpu
+            ),
+        )
         .cause(match pauses.pairs_words() {
             Some(words) => format!("{}.", capital(&words)),
-            None => "The host runs other guests, or its own work, on the CPUs that it gives this guest.".to_string(),
+            None => "The host runs other guests, or its own work, on the CPUs that it gives this guest."
+                .to_string(),
         })
         .facts(withheld.iter().take(4).map(|cpu| {
             let words = format!(
-                "{} ({} to {}), {} in {:.0} s, the longest {}",
+                "{} ({}–{}), {} in {:.0} s, the longest {}",
                 percent(cpu.withheld),
                 percent(cpu.interval.low),
                 percent(cpu.interval.high),
@@ -173,21 +183,27 @@ fn preempted(evidence: &Evidence) -> Option<Vec<Finding>> {
             );
             Fact::new(format!("withheld from CPU {}", cpu.cpu), words, &pauses.case)
         }))
-        .facts(most.stolen.map(|stolen| {
-            Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")
-        }))
-        .facts(pauses.found.pairs.iter().filter(is_told).take(4).map(|pair| {
+        .facts(
+            most.stolen
+                .map(|stolen| Fact::new(format!("steal of CPU {}", most.cpu), percent(stolen), "/proc/stat")),
+        )
+        .facts(pauses.found.pairs.iter().filter(is_settled).take(4).map(|pair| {
             let both = percent(pair.both);
-            let words =
-                format!("both stop for {both} of the time; {} if each stopped by itself", percent(pair.chance));
+            let words = format!(
+                "both stop for {both} of the time; {} if each stopped by itself",
+                percent(pair.chance)
+            );
             Fact::new(format!("CPUs {} and {}", pair.cpus[0], pair.cpus[1]), words, &pauses.case)
         }))
         .confirm("assay host --new")
-        .advice("Ask the provider for CPUs of one's own. Operator: fewer virtual CPUs than CPUs, each pinned to one of its own; \
-                 quotas of the guest's group as large as its CPUs.")])
+        .advice(
+            "Ask the provider for dedicated CPUs. Operator: pin each virtual CPU to a CPU of its own, \
+                 and give the guest's group enough quota.",
+        ),
+    ])
 }
 
-fn is_told(pair: &&PairTime) -> bool {
+fn is_settled(pair: &&PairTime) -> bool {
     [PairAnswer::TakeTurns, PairAnswer::StopTogether].contains(&pair.answer)
 }
 

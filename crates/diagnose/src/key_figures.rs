@@ -62,7 +62,7 @@ pub struct KeyFigure {
     pub group: Group,
     /// At most 26 columns.
     pub label: &'static str,
-    /// The same where no column of groups stands before it.
+    /// Its label without a column of groups before it.
     pub alone: &'static str,
     /// The unit that it is shown in.
     pub unit: &'static str,
@@ -289,8 +289,8 @@ fn series(figure: &'static KeyFigure, judged: &Judged) -> Measured {
     }
 }
 
-/// What one task can use of the last-level cache: where the ladder ends it, or the claim where that
-/// lies within what was read off.
+/// The last-level cache that one task can use: its end on the ladder, or the reported size if that
+/// lies within the measured bounds.
 fn cache(figure: &'static KeyFigure, evidence: &Evidence) -> Option<Measured> {
     const MIB: f64 = 1048576.0;
     let ladder = ladder(evidence)?;

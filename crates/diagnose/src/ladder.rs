@@ -1,4 +1,4 @@
-//! What curves of a run say: their points, and the latency ladder as caches.
+//! Curves of a run, and the cache sizes that the latency ladder shows.
 
 use super::{Evidence, environment};
 use machine::CacheKind;
@@ -55,38 +55,37 @@ pub fn curves<'a>(
     curves
 }
 
-/// No memory answers in less, and no cache of a server takes so long: what lies between is not told
-/// apart.
-const MEMORY_LEAST_NS: f64 = 55.0;
-const CACHE_MOST_NS: f64 = 45.0;
+/// No memory answers in less than the first, and no server cache takes longer than the second;
+/// latencies in between are undecided.
+const MIN_MEMORY_NS: f64 = 55.0;
+const MAX_CACHE_NS: f64 = 45.0;
 
 /// A ladder counts where huge pages backed this much of it: page walks look like levels.
-const HUGE_ENOUGH: f64 = 0.95;
+const MIN_HUGE_SHARE: f64 = 0.95;
 
 /// The latency ladder, read.
 pub struct Ladder<'a> {
     pub curve: Curve<'a>,
     pub steps: Steps,
-    /// Data caches that the kernel claims for its CPU: name and bytes, rising.
+    /// Data caches that the kernel reports for its CPU: name and bytes, rising.
     pub claimed: Vec<(String, f64)>,
     /// Latency of the largest block, ns.
     pub end_ns: f64,
 }
 
-/// What a ladder says of the last cache.
+/// What a ladder shows of the last cache.
 pub enum LastCache<'a> {
     /// It ends at this step.
     Ends(&'a Step),
-    /// The largest block, twice the claimed size or more, still lies in a cache.
+    /// The largest block (bytes), twice the reported size or more, still lies in a cache.
     AtLeast(f64),
 }
 
-/// How large a cache is for one task: by the ladder where that contradicts the kernel, else by the
-/// kernel's claim.
+/// How large a cache is for one task: as measured if that contradicts the kernel, else as reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheSize {
-    /// Bytes, with the bounds of what fits the ladder as well; all three are the claim where that
-    /// holds.
+    /// Bytes, with the bounds of what also fits the ladder; all three are the reported size if that
+    /// is right.
     pub at: f64,
     pub low: f64,
     pub high: f64,
@@ -102,9 +101,9 @@ impl CacheSize {
         CacheSize { at: step.at, low: step.low, high: step.high, by_ladder: true }
     }
 
-    /// Who says so.
+    /// Where the size comes from, as words behind it.
     pub fn source(&self) -> &'static str {
-        if self.by_ladder { "by the ladder" } else { "by the kernel's word" }
+        if self.by_ladder { "as measured" } else { "as the kernel reports" }
     }
 }
 
@@ -119,8 +118,8 @@ pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
         curves(evidence, ids::LATENCY, ids::metric::LATENCY, ids::param::BYTES, plain).into_iter().next()?;
     let planned = curve.series.first()?.series.planned as u32;
     let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
-    if median(&shares).is_some_and(|share| share < HUGE_ENOUGH)
-        || environment::does_not_count(evidence, planned)
+    if median(&shares).is_some_and(|share| share < MIN_HUGE_SHARE)
+        || environment::is_disturbed(evidence, planned)
     {
         return None;
     }
@@ -131,7 +130,7 @@ pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
     Some(Ladder { curve, steps, claimed, end_ns })
 }
 
-/// Name and size of each data cache that a CPU has by the kernel's claim, from the first level on.
+/// Name and size of each data cache of a CPU as the kernel reports it, from the first level on.
 pub(super) fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
     let own = evidence.machine.caches.iter().filter(|cache| cache.cpus.contains(cpu));
     let data = own.filter(|cache| cache.kind != CacheKind::Instruction);
@@ -142,11 +141,11 @@ pub(super) fn claimed(evidence: &Evidence, cpu: u32) -> Vec<(String, f64)> {
     named.collect()
 }
 
-/// A cache that the ladder shows to be another one than the kernel claims.
+/// A cache whose measured size contradicts the kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredCache {
     pub name: String,
-    /// `None` of one that the kernel does not tell of.
+    /// The reported size, bytes; `None` if the kernel does not report this cache.
     pub claimed: Option<f64>,
     pub size: CacheSize,
 }
@@ -156,19 +155,18 @@ pub fn measured_caches(evidence: &Evidence) -> Vec<MeasuredCache> {
     ladder(evidence).map_or_else(Vec::new, |ladder| ladder.contradicted())
 }
 
-/// Pages' colours take up to half of a cache that is indexed beyond a page, and small ones of a
-/// host those of a guest: what is claimed of a core's own caches is doubted from this factor beyond
-/// the bounds on.
-const DOUBTED: f64 = 2.0;
+/// Page colours take up to half of a cache that is indexed beyond a page. So the reported size of a
+/// core's own caches is contradicted only from this factor beyond the bounds on.
+const MIN_INNER_FACTOR: f64 = 2.0;
 
 impl Ladder<'_> {
-    /// Each cache whose claim does not hold, the last one by the size that all rules go by.
+    /// Each cache whose reported size is wrong; the last one by [`Ladder::last_size`].
     fn contradicted(&self) -> Vec<MeasuredCache> {
         let mut all = Vec::new();
         let Some((last, inner)) = self.claimed.split_last() else { return all };
         for (index, (name, claimed)) in inner.iter().enumerate() {
             let Some(step) = self.step_of(index) else { continue };
-            if *claimed > DOUBTED * step.high || DOUBTED * claimed < step.low {
+            if *claimed > MIN_INNER_FACTOR * step.high || MIN_INNER_FACTOR * claimed < step.low {
                 let (name, claimed) = (name.clone(), Some(*claimed));
                 all.push(MeasuredCache { name, claimed, size: CacheSize::of_step(step) });
             }
@@ -180,10 +178,8 @@ impl Ladder<'_> {
             let as_claimed = |step: &Step| step.at < size.at && step.agrees(*claimed);
             let further =
                 self.steps.steps.len() > self.claimed.len() && self.steps.steps.iter().any(as_claimed);
-            let (name, claimed) = match further {
-                true => (format!("cache beyond {name}"), None),
-                false => (name.clone(), Some(*claimed)),
-            };
+            let (name, claimed) =
+                if further { (format!("cache beyond {name}"), None) } else { (name.clone(), Some(*claimed)) };
             all.push(MeasuredCache { name, claimed, size });
         }
         all
@@ -192,16 +188,16 @@ impl Ladder<'_> {
     /// The last cache, where the ladder shows its end or that it goes on; `None` where the largest
     /// block could be either a slow cache's or a fast memory's.
     pub fn last_cache(&self) -> Option<LastCache<'_>> {
-        if self.end_ns >= MEMORY_LEAST_NS {
+        if self.end_ns >= MIN_MEMORY_NS {
             return self.steps.steps.last().map(LastCache::Ends);
         }
         let claimed = self.claimed.last()?.1;
-        let beyond = self.end_ns <= CACHE_MOST_NS && self.steps.end >= 2.0 * claimed;
+        let beyond = self.end_ns <= MAX_CACHE_NS && self.steps.end >= 2.0 * claimed;
         beyond.then_some(LastCache::AtLeast(self.steps.end))
     }
 
-    /// The size of the last cache, which all rules go by: a claim within the bounds of what was
-    /// read off is better than the middle of these. `None` where the ladder does not tell.
+    /// The size of the last cache that all rules use. A reported size within the measured bounds is
+    /// better than their middle. `None` if the ladder does not show it.
     pub fn last_size(&self) -> Option<CacheSize> {
         let claimed = self.claimed.last()?.1;
         Some(match self.last_cache()? {
@@ -213,7 +209,7 @@ impl Ladder<'_> {
 
     /// Memory's latency, where the ladder reaches it, ns.
     pub fn memory_ns(&self) -> Option<f64> {
-        self.steps.last().filter(|_| self.end_ns >= MEMORY_LEAST_NS)
+        self.steps.last().filter(|_| self.end_ns >= MIN_MEMORY_NS)
     }
 
     /// The step at which a claimed cache ends: the last one for the last; for the others the one in

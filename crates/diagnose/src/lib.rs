@@ -109,12 +109,16 @@ pub struct Rule {
     /// What its findings are about, in one or two words of at most 12 columns; several may share
     /// one.
     pub topic: &'static str,
-    /// What it finds and why that matters.
-    pub about: &'static str,
-    /// Its thresholds, with their reasons or sources.
-    pub method: &'static str,
+    /// What its findings mean for the reader: present tense, one idea a sentence.
+    pub meaning: &'static str,
+    /// What the reader should do: imperatives, a command where there is one.
+    pub action: &'static str,
+    /// The condition under which it appears, with the thresholds.
+    pub when: &'static str,
+    /// How the condition is computed, and the reasons or sources of its thresholds; may be empty.
+    pub how: &'static str,
     /// What was in order where it looked and found nothing, in three to six words with their scope;
-    /// empty: nothing is said.
+    /// empty: not shown.
     pub calm: &'static str,
     /// Where it looked, in at most 18 columns: a file of the kernel or a measurement; may be empty.
     pub looked_at: &'static str,
@@ -139,10 +143,10 @@ pub fn topic(rule_id: &str) -> Option<&'static str> {
 pub struct Diagnosis {
     pub run: Run,
     pub machine: Machine,
-    /// The core clock of the run; `None` where nothing tells it.
+    /// The core clock of the run; `None` if unknown.
     pub clock: Option<RunClock>,
     pub series: Vec<Judged>,
-    /// Caches that are not what the kernel claims, by the latency ladder.
+    /// Caches whose size on the latency ladder contradicts the kernel.
     pub measured_caches: Vec<MeasuredCache>,
     /// The gravest first.
     pub findings: Vec<Finding>,
@@ -162,7 +166,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
         // Each rule sees the verdicts that the numbers alone gave, whatever other rules found.
         match (rule.check)(&Evidence::new(&run, &machine, clock, &series)) {
             None => not_applicable.push(rule),
-            // Where nothing was measured, nothing was looked at.
+            // Without measurements no check can pass.
             Some(found) if found.is_empty() && nothing_ran => not_applicable.push(rule),
             Some(found) if found.is_empty() => clean.push(rule),
             Some(found) => findings.extend(found),
@@ -200,13 +204,13 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
 }
 
 impl Diagnosis {
-    /// What can be read off the curves, beside what is claimed.
+    /// What the curves show, with what the kernel reports.
     pub fn readings(&self) -> Vec<readings::Reading> {
         readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
-    /// By which share of its median the core clock moved, from the 5th to the 95th percentile of
-    /// what was read beside windows; `None` where too few were read.
+    /// Spread of the core clock as a share of its median, from the 5th to the 95th percentile of the
+    /// readings after windows; `None` if there are too few.
     pub fn clock_movement(&self) -> Option<f64> {
         clock::movement(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
             .map(|[low, middle, high]| (high - low) / middle)
@@ -222,7 +226,7 @@ impl Diagnosis {
         distances::groups(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
-    /// CPUs and caches, believed and measured; `None` of a machine that tells of no CPU.
+    /// CPUs and caches, reported and measured; `None` if the machine reports no CPU.
     pub fn views(&self) -> Option<views::Views> {
         views::views(self)
     }
@@ -237,8 +241,8 @@ impl Diagnosis {
         distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 
-    /// What two guarded commands that ran in turn at one placement, or at once, come to, the second
-    /// against the first; `None` of any other run.
+    /// The second of two guarded commands compared with the first, which ran alternately at one
+    /// placement or at once; `None` for any other run.
     pub fn versus(&self) -> Option<Versus> {
         let result = |judged: &&Judged| judged.series.case.bench == COMMAND && judged.series.metric.headline;
         let both: Vec<&Judged> = self.series.iter().filter(result).collect();
@@ -262,8 +266,7 @@ impl Diagnosis {
         self.run.measured_ms() / 1e3
     }
 
-    /// What makes two hosts peers, as label and value; a run that was slowed on purpose is nobody's
-    /// peer.
+    /// What makes two hosts peers, as label and value; a run that was slowed on purpose has no peers.
     pub fn make_up(&self) -> Vec<(String, String)> {
         let planted = self.planted().map(|words| (PLANTED.to_string(), words));
         words::make_up(&self.machine).into_iter().chain(planted).collect()
@@ -278,8 +281,8 @@ impl Diagnosis {
         Some(format!("{percent} % more work than reported in {} cases", shares.len()))
     }
 
-    /// Whether any number may be used at all. Of two commands at once it is their ratio: what
-    /// disturbed them disturbed both.
+    /// Whether any figure is usable. Of two commands at once it is their ratio: a disturbance hit
+    /// both.
     pub fn has_usable_numbers(&self) -> bool {
         self.series
             .iter()

@@ -12,36 +12,40 @@ pub const RULES: &[Rule] = &[KNEE];
 
 const KNEE: Rule = Rule {
     id: ids::host::rule::LATENCY_KNEE,
-    title: "Where memory begins to keep its users waiting",
+    title: "The traffic from which memory latency rises",
     topic: "memory load",
-    about: "Latency over traffic is flat while the memory has time for everybody, and rises steeply where requests begin \
-            to queue. A server that is run beyond this knee feels slow although no CPU is fully busy; one that is run \
-            far below it has bandwidth to spare. An idle figure alone says nothing of either.",
-    method: "For each mix of reads and writes of memory.loaded-latency the knee is the point farthest below the chord from \
-             the idle to the fully loaded end, and counts from a quarter of the whole rise; flat and straight curves have \
-             none. The share is of the best read bandwidth that memory.bandwidth found with its largest blocks.",
+    meaning: "Memory latency is flat while traffic is low, and rises steeply where requests begin to \
+            queue. Beyond this knee a server feels slow although no CPU is fully busy. Far below it, \
+            bandwidth is left.",
+    action: "Keep lasting memory traffic below the knee. More or faster channels move it; more cores do \
+            not. See it: assay run --only memory.loaded-latency,memory.bandwidth --profile standard",
+    when: "A note where latency over traffic has a knee: a bend of at least a quarter of the whole rise.",
+    how: "For each mix of reads and writes the knee is the point farthest below the chord from the idle to \
+            the loaded end. Flat and straight curves have none. Its share is of the best read bandwidth \
+            that memory.bandwidth found with its largest blocks.",
     calm: "memory latency flat under load",
     looked_at: "loaded latency",
     source: file!(),
-    check: bent,
+    check,
 };
 
-fn bent(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let of =
+fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
+    let of_metric =
         |metric| curves(evidence, ids::memory::LOADED_LATENCY, metric, ids::memory::param::PAUSE, |_| true);
-    let (latencies, traffics) = (of(ids::memory::metric::LATENCY), of(ids::memory::metric::TRAFFIC));
-    let both: Vec<(&Curve, Vec<(f64, f64)>)> = latencies
+    let (latencies, traffics) =
+        (of_metric(ids::memory::metric::LATENCY), of_metric(ids::memory::metric::TRAFFIC));
+    let joined: Vec<(&Curve, Vec<(f64, f64)>)> = latencies
         .iter()
         .filter_map(|latency| {
             let traffic = traffics.iter().find(|traffic| traffic.key == latency.key)?;
-            Some((latency, met(latency, traffic)))
+            Some((latency, traffic_and_latency(latency, traffic)))
         })
         .collect();
-    if !both.iter().any(|(_, points)| points.len() >= 3) {
+    if !joined.iter().any(|(_, points)| points.len() >= 3) {
         return None;
     }
     let knees: Vec<(&Curve, Knee)> =
-        both.iter().filter_map(|(curve, points)| Some((*curve, Knee::of(points)?))).collect();
+        joined.iter().filter_map(|(curve, points)| Some((*curve, Knee::of(points)?))).collect();
     let Some((_, first)) = knees.first() else { return Some(Vec::new()) };
     let best = best_read(evidence);
     Some(vec![Finding::note(KNEE.id, format!(
@@ -96,7 +100,7 @@ impl Knee {
 }
 
 /// Traffic and latency of the points that have both.
-fn met(latency: &Curve, traffic: &Curve) -> Vec<(f64, f64)> {
+fn traffic_and_latency(latency: &Curve, traffic: &Curve) -> Vec<(f64, f64)> {
     let at = |pause: f64| traffic.points.iter().find(|(other, _)| *other == pause).map(|point| point.1);
     latency.points.iter().filter_map(|(pause, latency)| Some((at(*pause)?, *latency))).collect()
 }
@@ -115,10 +119,10 @@ fn best_read<'a>(evidence: &Evidence<'a>) -> Option<(f64, &'a str)> {
     );
     let largest = reads.into_iter().filter_map(|curve| {
         let end = curve.points.last()?;
-        let of = |judged: &&&Judged| {
+        let is_end = |judged: &&&Judged| {
             judged.series.point.get(ids::memory::param::BYTES).and_then(|b| b.number()) == Some(end.0)
         };
-        Some((end.1, curve.series.iter().find(of)?.series.key.as_str()))
+        Some((end.1, curve.series.iter().find(is_end)?.series.key.as_str()))
     });
     largest.max_by(|one, other| one.0.total_cmp(&other.0))
 }

@@ -1,5 +1,5 @@
-//! Which part of the scheduler decides where two tasks that wake each other sit, by what was seen
-//! of it.
+//! Which part of the scheduler decides where two tasks that wake each other run, as far as its
+//! counters show.
 
 use super::Evidence;
 use super::mix::{Index, Mix};
@@ -15,24 +15,24 @@ pub struct Mechanism {
 }
 
 /// Shares beyond these are called all and none.
-const NEARLY_ALL: f64 = 0.95;
-const NEARLY_NONE: f64 = 0.05;
+const MIN_ALL: f64 = 0.95;
+const MAX_NONE: f64 = 0.05;
 
 pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let usable = mix.free.series.case.placement.cpus();
     let together = mix.parts.iter().find(|part| part.class == "same-cpu").map_or(0.0, |part| part.share);
-    let affine = seen(index, mix, ids::metric::AFFINE);
+    let affine = case_median(index, mix, ids::metric::AFFINE);
     let mut facts = counted(index, mix);
     let isolated = evidence.machine.cpus.isolated.intersection(&usable);
     if !isolated.is_empty() {
-        let told = isolated.to_string();
-        facts.push(Fact::new("CPUs out of balancing", &told, "/sys/devices/system/cpu/isolated"));
+        let isolated_cpus = isolated.to_string();
+        facts.push(Fact::new("CPUs out of balancing", &isolated_cpus, "/sys/devices/system/cpu/isolated"));
         // Two CPUs that are left would be balanced between.
-        if together >= NEARLY_ALL && usable.difference(&isolated).len() <= 1 {
+        if together >= MIN_ALL && usable.difference(&isolated).len() <= 1 {
             return Mechanism {
                 words: format!(
-                    "Isolated CPUs (isolcpus={told}) are in no scheduling domain: the kernel moves nothing to or from \
-                     them by itself, so both tasks stay together on the CPU where they began."
+                    "Isolated CPUs (isolcpus={isolated_cpus}) are in no scheduling domain, and the kernel moves \
+                     nothing to or from them. So both tasks stay on the CPU where they began."
                 ),
                 facts,
             };
@@ -46,14 +46,13 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
     let words = match &domain {
         Some((widest, _)) if widest.len() <= 1 && usable.len() > 1 => alone_in_domain(affine, together),
         Some((widest, _)) => in_domain(widest.len(), affine, together),
-        None => "The kernel does not tell which CPUs share a cache, so what it decided by cannot be said."
-            .to_string(),
+        None => "The kernel does not report which CPUs share a cache, so the reason is unknown.".to_string(),
     };
     Mechanism { words, facts }
 }
 
-/// A median of the case, or of the point that stands for it, with its key.
-fn seen<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
+/// A median of the case or of its point, with the series' key.
+fn case_median<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
     let series = &mix.free.series;
     let at = |point: &Params| index.at(&series.case.series_key(point, &metric));
     let judged = at(&Params::new()).or_else(|| at(&series.point))?;
@@ -63,7 +62,7 @@ fn seen<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a 
 /// What was counted while the tasks were free.
 fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
     let fact = |metric: MetricId, label: &str, words: &dyn Fn(f64) -> String| {
-        let (value, key) = seen(index, mix, metric)?;
+        let (value, key) = case_median(index, mix, metric)?;
         Some(Fact::new(label, words(value), key))
     };
     let rate = |rate: f64| format!("{rate:.0}/s");
@@ -77,8 +76,10 @@ fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
         });
     let facts = [
         fact(ids::metric::MIGRATIONS, "free, moves to another CPU", &rate),
-        fact(ids::metric::VOLUNTARY, "free, voluntary switches a round", &|count| format!("{count:.2}")),
-        fact(ids::metric::INVOLUNTARY, "free, involuntary switches a round", &|count| format!("{count:.3}")),
+        fact(ids::metric::VOLUNTARY, "free, voluntary switches per round", &|count| format!("{count:.2}")),
+        fact(ids::metric::INVOLUNTARY, "free, involuntary switches per round", &|count| {
+            format!("{count:.3}")
+        }),
         affine,
     ];
     facts.into_iter().flatten().collect()
@@ -89,7 +90,7 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
     // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what
     // came of it.
     let wide = match affine {
-        Some(share) if share < NEARLY_NONE && together <= NEARLY_NONE => {
+        Some(share) if share < MAX_NONE && together <= MAX_NONE => {
             ", and wake_wide keeps wake_affine from being tried"
         }
         _ => "",
@@ -97,13 +98,13 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
     let tried = affine
         .map_or(String::new(), |share| format!(" (wake_affine tried in {} of the wake-ups)", percent(share)));
     let outcome = match together {
-        share if share >= NEARLY_ALL => "a woken task found no other CPU, and both stayed on one.",
-        share if share <= NEARLY_NONE => "each stayed where it was last, and that was another CPU.",
+        share if share >= MIN_ALL => "a woken task found no other CPU, and both stayed on one.",
+        share if share <= MAX_NONE => "each stayed where it was last, and that was another CPU.",
         _ => "where the two met decided, until the load balancer moved one.",
     };
     format!(
-        "As far as the kernel knows no two CPUs share a last-level cache: select_idle_sibling looks for an idle CPU \
-         among one{wide}{tried}; {outcome}"
+        "The kernel reports no two CPUs that share a last-level cache. So select_idle_sibling looks at one \
+         CPU only{wide}{tried}: {outcome}"
     )
 }
 
@@ -112,18 +113,18 @@ fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
     let tried =
         affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
     let outcome = match together {
-        share if share >= NEARLY_ALL => "it found none, or took the waker's own for idle.",
-        share if share <= NEARLY_NONE => "nearly always it found one.",
+        share if share >= MIN_ALL => "it found none, or took the waker's own for idle.",
+        share if share <= MAX_NONE => "nearly always it found one.",
         _ => "the load of the moment, and where each was last, decided.",
     };
     format!(
-        "wake_affine may pull the woken task to its waker{tried}, unless wake_wide takes them for one of many partners, and \
+        "wake_affine may pull the woken task to its waker{tried}, unless wake_wide sees many partners. \
          select_idle_sibling looks for an idle CPU among the {cpus} that share its cache: {outcome}"
     )
 }
 
-/// The largest set of usable CPUs that share a last-level cache, as the kernel tells it, and where
-/// it does.
+/// The largest set of usable CPUs that share a last-level cache as the kernel reports it, and the
+/// file that does.
 fn llc_domain(evidence: &Evidence, usable: &CpuSet) -> Option<(CpuSet, &'static str)> {
     let machine = evidence.machine;
     // What select_idle_sibling goes by: the widest domain whose CPUs share their cache.

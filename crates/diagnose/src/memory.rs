@@ -1,4 +1,4 @@
-//! Memory that was not backed as it was asked for.
+//! Memory that the kernel backed with small pages although huge pages were requested.
 
 use super::words::percent;
 use super::{Evidence, Rule};
@@ -10,13 +10,16 @@ pub const RULES: &[Rule] = &[HUGE_PAGES];
 
 const HUGE_PAGES: Rule = Rule {
     id: ids::rule::NO_HUGE_PAGES,
-    title: "Huge pages were asked for and not given",
+    title: "The kernel gave small pages instead of huge ones",
     topic: "huge pages",
-    about: "Assay asks for huge pages (2 MiB) under the memory that it measures, so that address translation does not \
-            hide the caches: with 4 KiB pages a random access to a large block walks the page table and takes a third \
-            longer or more. Databases and virtual machines that rely on huge pages suffer likewise.",
-    method: "Fires when the median share of huge pages over a case's visits is below 95 % (by AnonHugePages of the very \
-             mapping). Causes told apart: switched off, a process setting, fragmentation or a limit.",
+    meaning: "Assay asks for huge pages (2 MiB), so that address translation does not hide the caches. \
+            With 4 KiB pages a random access to a large block takes a third longer or more. Databases and \
+            virtual machines suffer likewise.",
+    action: "Allow them (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled), or compact memory \
+            (echo 1 > /proc/sys/vm/compact_memory). See it: grep -e thp_fault -e compact_ /proc/vmstat",
+    when: "The median share of huge pages over a benchmark's passes is below 95 %.",
+    how: "The share is AnonHugePages of the mapping itself. The causes are a setting that is off, a \
+            setting of the process, fragmentation or a memory limit.",
     calm: "huge pages for every block",
     looked_at: "smaps",
     source: file!(),
@@ -25,7 +28,7 @@ const HUGE_PAGES: Rule = Rule {
 
 /// Share of huge pages from which a block counts as backed by them (methods of the field ask for 95
 /// %).
-const ENOUGH: f64 = 0.95;
+const MIN_HUGE_SHARE: f64 = 0.95;
 
 fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut judged_any = false;
@@ -35,11 +38,11 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let shares = evidence.visits_of(case).filter_map(|visit| visit.process.huge_share);
-        // What is no share is a damaged number.
+        // Values outside 0..=1 are damaged.
         let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
         let Some(share) = median(&shares) else { continue };
         judged_any = true;
-        if share < ENOUGH {
+        if share < MIN_HUGE_SHARE {
             least = least.min(share);
             series.extend(evidence.keys_of(case));
             facts.push(Fact::new("share of huge pages", percent(share), planned.case.key()));
@@ -53,18 +56,18 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     const SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     let setting = evidence.machine.memory.transparent_huge_pages.as_deref();
-    facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not told by this kernel"), SETTING));
+    facts.push(Fact::new("transparent huge pages", setting.unwrap_or("not reported"), SETTING));
     let (cause, advice) = match setting {
         Some("never") => (
-            "Transparent huge pages are switched off on this machine.",
+            "Transparent huge pages are switched off on this host.",
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
         None => {
             ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
         }
         Some(_) => (
-            "The setting would allow them: this process may be forbidden them (prctl PR_SET_THP_DISABLE), memory may be \
-             too fragmented, or a memory limit too tight.",
+            "The setting allows them. A process setting forbids them (prctl PR_SET_THP_DISABLE), memory is \
+             too fragmented, or a memory limit is too tight.",
             "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
         ),
     };

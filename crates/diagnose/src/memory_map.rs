@@ -1,4 +1,4 @@
-//! Maps of memory, understood: one speed, several, or too much noise to tell.
+//! Evaluated maps of memory: one speed, several, or too much noise.
 
 use super::Diagnosis;
 use super::chunks::{BANDWIDTH, by_chunk, list};
@@ -22,7 +22,7 @@ pub struct NodeMap<'a> {
     pub visit: &'a Visit,
     /// Key of the case.
     pub case: String,
-    /// `None` where the kernel tells nothing of nodes.
+    /// `None` if the kernel reports no nodes.
     pub node: Option<u32>,
     pub chunk_bytes: u64,
     /// Memory of the whole node, bytes.
@@ -36,14 +36,14 @@ pub struct NodeMap<'a> {
     /// hidden.
     pub physical: Option<Vec<[f64; 2]>>,
     pub known: Known,
-    /// Whether a hypervisor lies between the memory and us: its modules are not ours to count.
+    /// Whether this is a guest, which does not see the host's modules.
     pub guest: bool,
     /// Looks at its regions name translation or distance: these explain what modules could, too.
     pub explained: bool,
 }
 
-/// A second speed that is to be seen unless the case says otherwise, percent.
-const USUAL_LIMIT: f64 = 10.0;
+/// The second speed that a map must be able to show, if the case has no limit, percent.
+const DEFAULT_LIMIT_PERCENT: f64 = 10.0;
 /// Maps are planted from this seed: the same run gives the same answer.
 const SEED: u64 = 1;
 
@@ -84,7 +84,7 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
         Some(_) => of_node.and_then(|node| node.total_bytes),
         None => machine.memory.total_bytes,
     };
-    let asked = 1.0 + input("limit").filter(|limit| *limit > 0.0).unwrap_or(USUAL_LIMIT) / 100.0;
+    let asked = 1.0 + input("limit").filter(|limit| *limit > 0.0).unwrap_or(DEFAULT_LIMIT_PERCENT) / 100.0;
     let map = map(&rows, asked, SEED);
     let guest = matches!(machine.hypervisor, Hypervisor::Guest(_));
     let mut found = NodeMap {
@@ -120,7 +120,7 @@ fn physical(visit: &Visit, chunks: usize) -> Option<Vec<[f64; 2]>> {
     Some(places.into_iter().zip(spreads).map(|(place, spread)| [place, spread]).collect())
 }
 
-/// Populated channels of a socket, where firmware tells and all sockets can have equally many.
+/// Populated channels per socket; `None` if firmware does not report them or they do not divide.
 fn channels_of_socket(run: &Run, machine: &Machine) -> Option<usize> {
     let all = channels(&machine.dimms, &run.header.snapshot)?.count;
     let sockets = machine.cpus.packages.as_ref().map_or(1, Vec::len).max(1);
@@ -262,11 +262,10 @@ impl NodeMap<'_> {
             format!("{} apart or more over {} or more", percent(ratio - 1.0), percent(*share))
         };
         let seen: Vec<String> = steps.iter().map(words).collect();
-        match seen.is_empty() {
-            true => "no second speed that was planted would have been seen".to_string(),
-            false => {
-                format!("a second speed of {} of the memory would have been seen", seen.join(", or of "))
-            }
+        if seen.is_empty() {
+            "no second speed that was planted would have been seen".to_string()
+        } else {
+            format!("a second speed of {} of the memory would have been seen", seen.join(", or of "))
         }
     }
 
@@ -274,13 +273,13 @@ impl NodeMap<'_> {
         let chunks = self.chunks();
         match doubt {
             Doubt::FewChunks => format!(
-                "{chunks} chunks of {} were measured, and 32 are needed; allow more memory, or make some free",
+                "{chunks} chunks of {} were measured, and 32 are needed; allow more memory, or free some",
                 bytes_words(self.chunk_bytes as f64)
             ),
             Doubt::FewRounds => format!("{} rounds were counted, and 6 are needed", self.map.rounds),
             Doubt::Noise => format!(
-                "in the noise that was met a second speed of {} could hide in a tenth of the memory; {}; a quieter machine, more \
-                 rounds (--rounds 25) or a higher --limit would settle it",
+                "a second speed of {} could hide in the noise, in a tenth of the memory; {}. Use a quieter \
+                 host, more rounds (--rounds 25) or a higher --limit",
                 percent(self.asked - 1.0),
                 self.seen_words()
             ),
@@ -337,11 +336,14 @@ impl NodeMap<'_> {
 /// What speaks for and against a candidate.
 pub fn candidate_words(candidate: &Candidate, known: &Known) -> String {
     let [ratio, share] = candidate.expected();
-    let mut words =
-        vec![format!("ratio {ratio:.2} expected, {:.2} met: {}", known.ratio, ratio_word(candidate.ratio))];
+    let mut words = vec![format!(
+        "ratio {ratio:.2} expected, {:.2} measured: {}",
+        known.ratio,
+        ratio_word(candidate.ratio)
+    )];
     if let (Some(says), Some([least, most])) = (candidate.share, known.slow_share) {
         words.push(format!(
-            "slow share {} expected, {} to {} of the node: {}",
+            "slow share {} expected, {}–{} of the node: {}",
             percent(share),
             percent(least),
             percent(most),

@@ -1,4 +1,4 @@
-//! Regions of memory that differ and why, and neighbours of the memory.
+//! Regions of memory that differ and why, and other users of the memory.
 
 use super::memory_map::maps;
 use super::regions::{RegionsSeen, seen};
@@ -14,19 +14,23 @@ pub const RULES: &[Rule] = &[DIFFER, NEIGHBOUR];
 
 const DIFFER: Rule = Rule {
     id: ids::rule::MEMORY_REGIONS_DIFFER,
-    title: "Regions of memory that cost more than others",
+    title: "Some regions of memory are slower than others",
     topic: "memory parts",
-    about: "Some memory of a machine is slower than the rest for good, and a process is as fast as the regions that it got. Three \
-            causes are told apart: translations that cost more (smaller pages, in a guest also the host's behind huge ones), loads \
-            that take longer (another node, in a guest the host's), and loads that take as long of which less comes through at once \
-            (fewer channels).",
-    method: "Looks at regions (memory.regions, assay memmap) in rounds of random order, with flushed lines: hopping loads less loads \
-             that come back to pages as far apart (translation), loads on few pages (distance), bandwidth of all CPUs (transfer). What \
-             a round has in common is taken out. The slow set is learnt from every other pair of rounds and tried in the others, both ways \
-             round; both sets must be the same in most, and the rounds' differences lie above nothing with their whole 95 % \
-             interval. A cause is named from 10 ns of translation, 1.2 times the latency, 1.2 times less bandwidth on; bandwidth \
-             that goes with translation or distance is theirs. Smaller differences have no cause. Huge pages are also compared one by one: 5 % that \
-             take 1.2 times as long lie farther, wherever they are. docs/method/slow-memory.md has the error rates.",
+    meaning: "Some memory is slower for good, and a process is as fast as the regions that it got. There \
+            are three causes: dearer address translation (smaller pages), longer loads (another node), or \
+            less bandwidth (fewer channels).",
+    action: "Ask for huge pages against translation, bind memory to its node against long loads, and fill \
+            channels evenly for bandwidth. See it: assay memmap --new",
+    when: "Regions cost 10 ns more for translation, 1.2 times the latency, or have 1.2 times less \
+            bandwidth. Or 5 % of the huge pages take 1.2 times as long.",
+    how: "memory.regions and assay memmap visit regions in rounds of random order, with flushed lines. \
+            Translation is hopping loads less loads that return to pages as far apart. Distance is loads \
+            on few pages, transfer is bandwidth of all CPUs. What a round has in common is subtracted. \
+            Every other pair of rounds names the slow set, the others test it, and the reverse. Both sets \
+            must agree in most regions, and the 95 % interval of the rounds' differences must lie above \
+            zero. Bandwidth that goes with translation or distance counts as theirs. Smaller differences \
+            have no cause. In a guest the host's small pages behind huge ones, and the host's nodes, act \
+            in the same way. docs/method/slow-memory.md has the error rates.",
     calm: "regions of memory cost the same",
     looked_at: "memory regions",
     source: file!(),
@@ -36,26 +40,28 @@ const DIFFER: Rule = Rule {
 fn differ(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = seen(evidence);
     let maps = maps(evidence.run, evidence.machine);
-    // A map that has several speeds says so itself.
-    let is_told = |own: &RegionsSeen, found: &Difference| {
+    // A map of several speeds has a finding of its own.
+    let is_known = |seen_regions: &RegionsSeen, found: &Difference| {
         found.cause == Cause::Transfer
-            && maps.iter().any(|map| map.case == own.case && map.speeds().is_some())
+            && maps.iter().any(|map| map.case == seen_regions.case && map.speeds().is_some())
     };
-    let untold = |own: &'_ RegionsSeen| -> Vec<Finding> {
-        let named = own.found.named().filter(|found| !is_told(own, found));
-        let regions = named.map(|found| finding(own, found.cause, headline(own, found)));
+    let findings_of = |seen_regions: &'_ RegionsSeen| -> Vec<Finding> {
+        let named = seen_regions.found.named().filter(|found| !is_known(seen_regions, found));
+        let regions = named.map(|found| finding(seen_regions, found.cause, headline(seen_regions, found)));
         // Where whole regions lie farther their pages do.
-        let are_regions = own.found.named().any(|found| found.cause == Cause::Distance);
-        let far = own.far.filter(|far| !are_regions && far.matters());
-        let pages = far.and_then(|_| own.far_size()).map(|size| finding(own, Cause::Distance, size));
+        let are_regions = seen_regions.found.named().any(|found| found.cause == Cause::Distance);
+        let far = seen_regions.far.filter(|far| !are_regions && far.matters());
+        let pages = far
+            .and_then(|_| seen_regions.far_size())
+            .map(|size| finding(seen_regions, Cause::Distance, size));
         regions.chain(pages).collect()
     };
-    (!all.is_empty()).then(|| all.iter().flat_map(untold).collect())
+    (!all.is_empty()).then(|| all.iter().flat_map(findings_of).collect())
 }
 
-fn headline(own: &RegionsSeen, found: &Difference) -> String {
+fn headline(seen_regions: &RegionsSeen, found: &Difference) -> String {
     let share = percent(found.slow_share());
-    let of = own.node.map_or(String::new(), |node| format!(" of node {node}"));
+    let of = seen_regions.node.map_or(String::new(), |node| format!(" of node {node}"));
     match found.cause {
         Cause::Translation => format!(
             "{share} of the memory{of} costs {} more per random access, by address translation",
@@ -70,17 +76,20 @@ fn headline(own: &RegionsSeen, found: &Difference) -> String {
     }
 }
 
-fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
-    let advice = match (cause, own.guest) {
+fn finding(seen_regions: &RegionsSeen, cause: Cause, headline: String) -> Finding {
+    let advice = match (cause, seen_regions.guest) {
         (Cause::Translation, true) => {
-            "Ask for huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart what runs long: it gets \
-             other memory. Operator: back guests by huge pages (hugetlbfs, or memory aligned to 2 MiB)."
+            "Use huge pages (transparent_hugepage=madvise or always, hugetlbfs), or restart long-running \
+             programs: they get other memory. Operator: back guests with huge pages (hugetlbfs, or memory \
+             aligned to 2 MiB)."
         }
         (Cause::Translation, false) => {
-            "Ask for huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs start."
+            "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory before large programs \
+             start."
         }
         (Cause::Distance, true) => {
-            "Inside nothing tells which memory is near: trust no single run. Operator: pin the guest's CPUs and memory to one node."
+            "Trust no single run: a guest does not see which memory is near. Operator: pin the guest's CPUs \
+             and memory to one node."
         }
         (Cause::Distance, false) => {
             "Bind memory to the node of its CPUs (numactl), and look for memory of another kind (`assay machine`)."
@@ -93,12 +102,12 @@ fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
         }
     };
     // A region that moved is not one region: what differs may be less, and elsewhere.
-    let moved = own.moved.as_ref().filter(|moved| moved.moved == Some(true));
+    let moved = seen_regions.moved.as_ref().filter(|moved| moved.moved == Some(true));
     let remark = moved.map_or(String::new(), |moved| format!(" {}", moved.sentence()));
     Finding::warning(DIFFER.id, headline)
-        .cause(format!("{}.{remark}", capital(own.cause_words(cause))))
-        .facts(own.facts())
-        .confirm(match own.node {
+        .cause(format!("{}.{remark}", capital(seen_regions.cause_words(cause))))
+        .facts(seen_regions.facts())
+        .confirm(match seen_regions.node {
             Some(node) => format!("assay memmap --node {node} --new"),
             None => "assay memmap --new".to_string(),
         })
@@ -107,44 +116,55 @@ fn finding(own: &RegionsSeen, cause: Cause, headline: String) -> Finding {
 
 const NEIGHBOUR: Rule = Rule {
     id: ids::rule::MEMORY_NEIGHBOUR,
-    title: "Memory that is slower now and then",
+    title: "Memory is slower now and then",
     topic: "neighbour",
-    about: "Who shares the memory, another task or another guest of the host, slows every load while it works. Regions do not differ \
-            then, moments do.",
-    method: "Loads of the looks at regions, or of those at rest (host.neighbours), in the order of time, less what regions differ by; \
-             sixteen half seconds or more. A look is slow where the median of five (with those next to it) lies above the quietest \
-             15 % of half seconds by three standard errors and by 12 %. Named where 20 % of the time or more is slow and loads take \
-             1.2 times as long or more in it; below 10 % nobody is there. docs/method/slow-memory.md has the error rates.",
-    calm: "no neighbour slowed memory",
+    meaning: "Another task, or another guest of the host, uses the memory and slows every load while it \
+            works. The moments differ then, not the regions.",
+    action: "Look for other work on this host (top). If there is none, other guests are the cause: measure \
+            at another time and compare. See it: assay memmap --new",
+    when: "Memory is slow for 20 % of the time or more, and loads then take 1.2 times as long or more.",
+    how: "Loads of memory.regions, or of host.neighbours at rest, in the order of time, less what regions \
+            differ by. Sixteen half seconds or more are needed. A load is slow where the median of five \
+            lies above the quietest 15 % of half seconds, by three standard errors and by 12 %. Below 10 % \
+            of the time the check passes. docs/method/slow-memory.md has the error rates.",
+    calm: "memory equally fast at all times",
     looked_at: "memory regions",
     source: file!(),
     check: neighbours,
 };
 
-/// What moments tell, and on what that rests.
-struct Told {
+/// Other use of memory over time, with its facts.
+struct NeighbourEvidence {
     found: Neighbour,
     facts: Vec<Fact>,
     bench: BenchId,
 }
 
 fn neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let of_regions = seen(evidence).into_iter().filter_map(|own| {
-        let facts = own.facts();
-        Some(Told { found: own.neighbour?, facts, bench: ids::REGIONS })
+    let of_regions = seen(evidence).into_iter().filter_map(|seen_regions| {
+        let facts = seen_regions.facts();
+        Some(NeighbourEvidence { found: seen_regions.neighbour?, facts, bench: ids::REGIONS })
     });
-    let at_rest = at_rest::of_evidence(evidence).and_then(|rest| {
+    let at_rest = at_rest::at_rest(evidence).and_then(|rest| {
         let facts = rest.facts();
-        Some(Told { found: rest.neighbour?, facts, bench: NEIGHBOURS })
+        Some(NeighbourEvidence { found: rest.neighbour?, facts, bench: NEIGHBOURS })
     });
-    let is_told = |told: &Told| told.found.is_named() || told.found.is_quiet();
-    let told: Vec<Told> = of_regions.chain(at_rest).filter(is_told).collect();
-    let named = told.iter().filter(|told| told.found.is_named());
-    let findings = named.map(|Told { found, facts, bench }| Finding::note(NEIGHBOUR.id, format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)))
-        .cause("Another task of this machine, or another tenant of its host, used the same memory or cache.")
+    let is_known = |known: &NeighbourEvidence| known.found.is_named() || known.found.is_quiet();
+    let known: Vec<NeighbourEvidence> = of_regions.chain(at_rest).filter(is_known).collect();
+    let named = known.iter().filter(|known| known.found.is_named());
+    let findings = named.map(|NeighbourEvidence { found, facts, bench }| {
+        Finding::note(
+            NEIGHBOUR.id,
+            format!("Memory was {:.2} times slower in {} of the time", found.slower, percent(found.share)),
+        )
+        .cause("Another task of this host, or another guest, used the same memory or cache.")
         .facts(facts.clone())
         .confirm(format!("assay run --only {bench} --profile full --new"))
-        .advice("See who works here (top); where nobody does, it is the host's other tenants. Measure at another time, and compare."));
+        .advice(
+            "Look for other work with top. If there is none, other guests of the host are the cause: \
+                 measure at another time and compare.",
+        )
+    });
     let findings: Vec<Finding> = findings.collect();
-    (!told.is_empty()).then_some(findings)
+    (!known.is_empty()).then_some(findings)
 }

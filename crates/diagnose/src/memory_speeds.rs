@@ -15,15 +15,21 @@ const SPEEDS: Rule = Rule {
     id: ids::rule::MEMORY_TWO_SPEEDS,
     title: "Memory has several speeds",
     topic: "memory speed",
-    about: "Modules that fill the channels of a socket unevenly make firmware interleave them in several sets. A region then has the \
-            bandwidth of its set, and a process that of the region that it got: runs swing by their luck after boot, low, low, high, \
-            high, and in between, and nothing but the memory explains it.",
-    method: "assay memmap: bandwidth of every chunk of a node's free memory, all cores on one chunk, rounds in random order, what a \
-             round has in common taken out. The mode rule on the medians of at least 32 chunks: separation D > 3, BIC gain against one \
-             Gaussian and one skewed distribution, a valley, ratio above 1.05, 5 % and two chunks on each side; and three \
-             quarters of the chunks of each side on it again in the odd and in the even rounds. Uniform is called only what is at most as blind as was \
-             asked (--limit): steps are planted into this map's own noise, and the same rule must find 95 % of them. Populations are two \
-             sets of channels with ratio w1 / w2 and share w2 / (w1 + w2); none is named by its ratio alone. docs/method/memory-maps.md has the measured error rates.",
+    meaning: "Modules that fill a socket's channels unevenly make firmware interleave them in several \
+            sets. A region has the bandwidth of its set, and a process that of its region. Runs swing by \
+            luck, and only the memory explains it.",
+    action: "Compare the slots with the board's manual (assay machine lists them) and put equal modules on \
+            each channel. In a guest trust no single run. See it: assay memmap --rounds 25 --new",
+    when: "A map of a node's memory has speeds more than 1.05 times apart. It is a problem from 1.15 times \
+            on, and a warning below or where translation or distance explains it.",
+    how: "All cores measure the bandwidth of one chunk of a node's free memory after another, in rounds of \
+            random order. What a round has in common is subtracted. The medians of at least 32 chunks must \
+            show modes. That needs separation D > 3, BIC gain against one Gaussian and one skewed \
+            distribution, a valley, and 5 % and two chunks on each side. Three quarters of the chunks of \
+            each side must be on it again in the odd and in the even rounds. Memory is called uniform only \
+            if the rule finds 95 % of the steps (--limit) that are planted into the map's own noise. A \
+            population is two sets of channels with ratio w1 / w2 and share w2 / (w1 + w2). The ratio \
+            alone names none. docs/method/memory-maps.md has the measured error rates.",
     calm: "memory has one speed",
     looked_at: "memory map",
     source: file!(),
@@ -31,7 +37,7 @@ const SPEEDS: Rule = Rule {
 };
 
 /// From this ratio on the machine is faulty, below it its numbers need care.
-const GRAVE: f64 = 1.15;
+const MIN_PROBLEM_RATIO: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
@@ -39,13 +45,14 @@ fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
     let of = |map: &NodeMap| regions.iter().find(|own| own.case == map.case);
     let findings: Vec<Finding> = maps.iter().filter_map(|map| finding(map, of(map))).collect();
     // What is inconclusive is not called clean.
-    let told = !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
-    (told || !findings.is_empty()).then_some(findings)
+    let conclusive =
+        !maps.is_empty() && maps.iter().all(|map| !matches!(map.map.answer, Answer::Inconclusive(_)));
+    (conclusive || !findings.is_empty()).then_some(findings)
 }
 
 fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
     let speeds = found.speeds()?;
-    // Translation is asked first: what it explains is no population of modules.
+    // Translation and distance come first: what they explain is no population of modules.
     let named =
         regions.and_then(|own| Some((own, own.found.named().find(|other| other.cause != Cause::Transfer)?)));
     if let Some((own, why)) = named {
@@ -67,25 +74,25 @@ fn finding(found: &NodeMap, regions: Option<&RegionsSeen>) -> Option<Finding> {
         .collect();
     let cause = match (named.as_slice(), found.guest) {
         ([], true) if regions.is_some_and(|own| own.found.differences.is_empty()) => {
-            "The host gives this guest memory of several speeds. Loads take as long in all of it, so that neither its pages nor its \
-             nodes explain them; which channels the host has there a guest cannot tell."
+            "The host gives this guest memory of several speeds. Loads take equally long everywhere, so \
+             neither pages nor nodes explain them. A guest cannot see the host's channels."
                 .to_string()
         }
-        ([], true) => "Regions of the memory hang on unequally many channels, or on different nodes of the host: a guest cannot \
-                       tell which."
+        ([], true) => "Regions of the memory have unequally many channels, or lie on different nodes of the \
+                       host. A guest cannot see which."
             .to_string(),
-        ([], false) => "Regions of the memory hang on unequally many channels. No population is named: the ratio alone fits \
-                        several, and nothing else that is known here fits one of them."
+        ([], false) => "Regions of the memory have unequally many channels. No population is named, since \
+                        the ratio alone fits several."
             .to_string(),
         (names, _) => format!(
-            "Regions of the memory hang on unequally many channels, as modules in {} channels would make it.",
+            "Regions of the memory have unequally many channels, as with modules in {} channels.",
             names.join(" or ")
         ),
     };
     Some(
         Finding::of(
             SPEEDS.id,
-            if speeds.ratio >= GRAVE { Severity::Problem } else { Severity::Warning },
+            if speeds.ratio >= MIN_PROBLEM_RATIO { Severity::Problem } else { Severity::Warning },
             found.headline()?,
         )
         .cause(cause)
@@ -109,13 +116,16 @@ fn confirm(found: &NodeMap) -> String {
 
 const NODES: Rule = Rule {
     id: ids::rule::MEMORY_NODES_UNEVEN,
-    title: "Nodes whose memory is not equally fast",
+    title: "NUMA nodes have memory of different speed",
     topic: "memory speed",
-    about: "Sockets of one machine are populated alike, so their memory is equally fast. A node that is slower has fewer channels, \
-            slower modules, or lost one.",
-    method: "assay memmap: the bandwidth of the median chunk of each node, read by its own cores; a ratio above 1.03 between nodes \
-             with equally many cores, of maps that are not inconclusive. Nodes without CPUs (CXL, HBM) are another kind of memory and \
-             left out.",
+    meaning: "Sockets of one host have the same modules, so their memory is equally fast. A slower node \
+            has fewer channels, slower modules, or lost one.",
+    action: "Compare the modules of the sockets and their configured speeds (assay machine). See it: assay \
+            memmap --new",
+    when: "The bandwidth of the median chunk differs by more than 1.03 times between nodes with equally \
+            many cores.",
+    how: "assay memmap reads each node by its own cores. Inconclusive maps do not count. Nodes without \
+            CPUs (CXL, HBM) are another kind of memory and are left out.",
     calm: "nodes have equally fast memory",
     looked_at: "memory map",
     source: file!(),
@@ -123,7 +133,7 @@ const NODES: Rule = Rule {
 };
 
 /// Nodes further apart than this are not alike (methods: 3 %).
-const NODES_APART: f64 = 1.03;
+const MIN_NODE_RATIO: f64 = 1.03;
 
 fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
     let maps = maps(evidence.run, evidence.machine);
@@ -133,12 +143,12 @@ fn uneven_nodes(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let most = maps.iter().filter_map(cores).max()?;
     let compared: Vec<&NodeMap> = maps.iter().filter(|map| cores(map) == Some(most)).collect();
-    let is_told = |map: &&NodeMap| !matches!(map.map.answer, Answer::Inconclusive(_));
-    let mut alike: Vec<&NodeMap> = compared.iter().copied().filter(is_told).collect();
+    let is_conclusive = |map: &&NodeMap| !matches!(map.map.answer, Answer::Inconclusive(_));
+    let mut alike: Vec<&NodeMap> = compared.iter().copied().filter(is_conclusive).collect();
     alike.sort_by(|one, other| one.typical.total_cmp(&other.typical));
     let [slowest, .., fastest] = alike.as_slice() else { return None };
     let ratio = fastest.typical / slowest.typical;
-    if ratio <= NODES_APART {
+    if ratio <= MIN_NODE_RATIO {
         // What is inconclusive is not called clean.
         return (alike.len() == compared.len()).then(Vec::new);
     }

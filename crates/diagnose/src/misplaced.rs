@@ -1,4 +1,4 @@
-//! Tasks that were not on the CPUs that they had been given.
+//! Tasks that ran on other CPUs than their placement says.
 
 use super::environment::graded;
 use super::words::percent;
@@ -10,16 +10,18 @@ pub const RULES: &[Rule] = &[MISPLACED];
 
 const MISPLACED: Rule = Rule {
     id: ids::rule::MISPLACED_TASK,
-    title: "A task was not where it had been put",
+    title: "A task ran on another CPU than its own",
     topic: "placement",
-    about: "A placement says on which CPU each task is, and its figures mean nothing anywhere else: two tasks on one CPU take a \
-            twentieth or twenty times of what two CPUs take. Sandboxes (WSL 1, gVisor) accept affinity and do not apply it, CPUs \
-            that are switched off lose their tasks to others, and other programs (numad, taskset, container managers) move \
-            what is not theirs.",
-    method: "The measuring task notes its CPU at both ends of every window. Fires where it was on a CPU that is not among those of its seat \
-             in any counted window; figures with more than 5 % of such windows do not count. Before that, each task that is put on \
-             CPUs reads back its mask and its CPU, and a visit in which one of them is another fails. The partners of the measuring task \
-             are looked at in this second way only.",
+    meaning: "Figures of a placement mean nothing on other CPUs: one CPU may differ from two by twenty \
+            times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and \
+            programs such as numad move them.",
+    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, \
+            CPU hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
+    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more \
+            than 5 % of such samples do not count.",
+    how: "The measuring task records its CPU at both ends of every sample. Before that each pinned task \
+            reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the \
+            measuring task are checked only in this second way.",
     calm: "tasks where they were put",
     looked_at: "getcpu",
     source: file!(),
@@ -27,20 +29,20 @@ const MISPLACED: Rule = Rule {
 };
 
 /// Share of a case's windows elsewhere from which its figures do not count.
-const REJECTED: f64 = 0.05;
+const MAX_ELSEWHERE_SHARE: f64 = 0.05;
 
 /// Where the counted windows of a case were.
 #[derive(Default)]
-struct Seen {
+struct SampleCpus {
     windows: usize,
     elsewhere: usize,
     /// CPUs that are not the seat's.
     cpus: CpuSet,
 }
 
-impl Seen {
-    fn of<'a>(visits: impl Iterator<Item = &'a Visit>, seat: &CpuSet) -> Seen {
-        let mut seen = Seen::default();
+impl SampleCpus {
+    fn of<'a>(visits: impl Iterator<Item = &'a Visit>, seat: &CpuSet) -> SampleCpus {
+        let mut seen = SampleCpus::default();
         for samples in visits.flat_map(|visit| &visit.samples) {
             for window in samples.warm_up..samples.len() {
                 let Some(ends) = ends(samples, window) else { continue };
@@ -62,30 +64,31 @@ impl Seen {
 fn ends(samples: &Samples, window: usize) -> Option<[u32; 2]> {
     let cpu = |column: &Option<Packed>| {
         let number = column.as_ref()?.get(window)?;
-        (number >= 0.0 && number.fract() == 0.0 && number < MOST_CPUS).then_some(number as u32)
+        (number >= 0.0 && number.fract() == 0.0 && number < MAX_CPUS).then_some(number as u32)
     };
     Some([cpu(&samples.beside.cpu_start)?, cpu(&samples.beside.cpu_end)?])
 }
 
 /// CPU numbers from this on are damaged values.
-const MOST_CPUS: f64 = 65_536.0;
+const MAX_CPUS: f64 = 65_536.0;
 
 fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let (mut looked, mut told, mut rejected) = (false, Vec::new(), Vec::new());
-    let mut worst = None::<(Seen, &Case, &CpuSet)>;
+    let (mut looked, mut explained, mut rejected) = (false, Vec::new(), Vec::new());
+    let mut worst = None::<(SampleCpus, &Case, &CpuSet)>;
     let mut facts = Vec::new();
     for (case, planned) in evidence.cases() {
         // The first seat is the measuring task's own, unless that is on another host.
         let seat = planned.case.placement.seats.first().filter(|seat| seat.host.is_none());
         let Some(seat) = seat.filter(|seat| !seat.cpus.is_empty()) else { continue };
-        let seen = Seen::of(evidence.visits_of(case), &seat.cpus);
+        let seen = SampleCpus::of(evidence.visits_of(case), &seat.cpus);
         looked |= seen.windows > 0;
         if seen.elsewhere == 0 {
             continue;
         }
-        match seen.share() > REJECTED {
-            true => rejected.extend(evidence.keys_of(case)),
-            false => told.extend(evidence.keys_of(case)),
+        if seen.share() > MAX_ELSEWHERE_SHARE {
+            rejected.extend(evidence.keys_of(case))
+        } else {
+            explained.extend(evidence.keys_of(case))
         }
         facts.push(Fact::new(
             planned.case.placement.name.to_string(),
@@ -111,24 +114,24 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     )
     .cause(
-        "The affinity that was asked for did not hold: a sandbox pretends to apply it, a CPU went \
-                offline, or another program moved the task.",
+        "The affinity did not hold: a sandbox only pretends to apply it, a CPU went offline, or another \
+         program moved the task.",
     )
     .facts(facts.into_iter().take(8))
     .confirm("taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds")
     .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }
 
 /// `62 % of 40 windows on CPU 1, not 0: with its partner, as same-cpu`.
-fn where_it_was(seen: &Seen, seat: &CpuSet, case: &Case) -> String {
+fn where_it_was(seen: &SampleCpus, seat: &CpuSet, case: &Case) -> String {
     let with_partner = match case.placement.seats.as_slice() {
         [_, other] => other.host.is_none() && seen.cpus.is_subset(&other.cpus),
         _ => false,
     };
-    let as_what = if with_partner { ": with its partner, as `same-cpu`" } else { "" };
+    let as_what = if with_partner { ": with its partner on one CPU" } else { "" };
     format!(
-        "{} of {} windows on CPU {}, not {}{as_what}",
+        "{} of {} samples on CPU {}, not {}{as_what}",
         percent(seen.share()),
         seen.windows,
         first_few(&seen.cpus),

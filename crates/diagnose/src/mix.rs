@@ -37,11 +37,11 @@ pub struct Part<'a> {
 }
 
 /// Windows with a larger share of one distance count as spent there.
-const ALONE: f64 = 0.95;
+const MIN_ALONE_SHARE: f64 = 0.95;
 /// Distances with a smaller share need no pinned figure.
-const NEGLIGIBLE: f64 = 0.01;
+const MAX_NEGLIGIBLE_SHARE: f64 = 0.01;
 
-/// A run's series and visits by what is asked for: free series may be thousands.
+/// Indexes of a run's series and visits, since free series may be thousands.
 pub struct Index<'a> {
     by_key: HashMap<&'a str, &'a Judged>,
     /// By case: where its tasks were.
@@ -101,7 +101,8 @@ struct Window {
     shares: Vec<f64>,
 }
 
-/// Takes apart the headline series of a free case; `None` where nobody looked where its tasks were.
+/// Takes apart the headline series of a free case; `None` if the places of its tasks were not
+/// recorded.
 pub fn mix<'a>(index: &Index<'a>, free: &'a Judged) -> Option<Mix<'a>> {
     let series = &free.series;
     let classes: Vec<(&Judged, String)> = index
@@ -124,7 +125,8 @@ pub fn mix<'a>(index: &Index<'a>, free: &'a Judged) -> Option<Mix<'a>> {
     }
     let part = |(at, (judged, class)): (usize, &(&'a Judged, String))| {
         let share = windows.iter().map(|window| window.work * window.shares[at]).sum::<f64>() / work;
-        let own: Vec<&Window> = windows.iter().filter(|window| window.shares[at] >= ALONE).collect();
+        let own: Vec<&Window> =
+            windows.iter().filter(|window| window.shares[at] >= MIN_ALONE_SHARE).collect();
         let (own_work, own_ns) =
             own.iter().fold((0.0, 0.0), |(work, ns), window| (work + window.work, ns + window.ns));
         Part {
@@ -194,11 +196,12 @@ impl Mix<'_> {
     pub fn expected_ns(&self) -> Option<f64> {
         let part = |part: &Part| match part.pinned {
             Some((_, ns)) => Some(part.share * ns),
-            None => (part.share < NEGLIGIBLE).then_some(0.0),
+            None => (part.share < MAX_NEGLIGIBLE_SHARE).then_some(0.0),
         };
-        let told: f64 = self.parts.iter().filter(|part| part.pinned.is_some()).map(|part| part.share).sum();
+        let covered: f64 =
+            self.parts.iter().filter(|part| part.pinned.is_some()).map(|part| part.share).sum();
         let sum = self.parts.iter().map(part).sum::<Option<f64>>()?;
-        (told > 0.0).then(|| sum / told)
+        (covered > 0.0).then(|| sum / covered)
     }
 
     /// How many times the measured time is that of the mix of pinned ones.
@@ -210,13 +213,13 @@ impl Mix<'_> {
     /// show it: what is still left then is the changing from one to the other.
     pub fn expected_alone_ns(&self) -> Option<f64> {
         let each = |part: &Part| {
-            let own = part.alone_ns.filter(|_| part.alone >= ENOUGH);
+            let own = part.alone_ns.filter(|_| part.alone >= MIN_ALONE_WINDOWS);
             own.or(part.pinned.map(|(_, ns)| ns)).map(|ns| part.share * ns)
         };
-        let anything = self.parts.iter().any(|part| part.alone >= ENOUGH);
+        let anything = self.parts.iter().any(|part| part.alone >= MIN_ALONE_WINDOWS);
         self.parts.iter().map(each).sum::<Option<f64>>().filter(|_| anything)
     }
 }
 
 /// Windows at one distance that make a figure of its own.
-pub const ENOUGH: usize = 3;
+pub const MIN_ALONE_WINDOWS: usize = 3;

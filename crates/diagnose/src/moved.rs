@@ -1,4 +1,4 @@
-//! Whether memory moved while it was looked at and by what, and which of it was new to the host.
+//! Whether memory moved while it was measured and by what, and which of it was new to the host.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use stats::order::median;
 /// What moved the memory of one visit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Moved {
-    /// Whether anything moved pages meanwhile; null where that is not told.
+    /// Whether anything moved pages meanwhile; null if unknown.
     pub moved: Option<bool>,
     /// Share of the pages of each region that no longer lay at the end where they were taken, 0..1;
     /// empty where the kernel hides places.
@@ -37,14 +37,14 @@ pub struct FirstTouch {
     pub new: usize,
 }
 
-/// A first write costs so many times the second, and so much more a page (ns), where a guest's
-/// host had no memory behind it yet: it then takes at least an exit and a cleared page a
-/// fault. Up to so many times as much are none; hosts that give huge pages may lie between.
-const NEW_TIMES: f64 = 1.5;
-const NEW_NS: f64 = 200.0;
-const KNOWN_TIMES: f64 = 1.1;
+/// Least ratio and difference (ns per page) of a first write to the second where a guest's host had
+/// no memory behind it yet: each fault then costs an exit and a cleared page. Up to the last ratio
+/// the host had it; hosts that give huge pages may lie between.
+const MIN_NEW_RATIO: f64 = 1.5;
+const MIN_NEW_NS: f64 = 200.0;
+const MAX_KNOWN_RATIO: f64 = 1.1;
 
-/// Counters of what moves pages, and their words; all but the first say by what.
+/// Counters of what moves pages, and their words.
 const MIGRATED: &str = "pgmigrate_success";
 const MOVERS: &[(&str, &str)] = &[
     ("compact_success", "compaction"),
@@ -70,12 +70,13 @@ impl Moved {
         }
         let looking = counts.map(|counts| counts.looking.clone());
         let counted = looking.as_ref().filter(|counts| counts.contains_key(MIGRATED));
-        let moved = match pages.is_empty() {
-            false => Some(pages.iter().any(|share| *share > 0.0)),
-            true => counted.map(|counts| {
+        let moved = if pages.is_empty() {
+            counted.map(|counts| {
                 let names = MOVERS.iter().map(|(name, _)| *name).chain([MIGRATED]);
                 names.filter_map(|name| counts.get(name)).any(|count| *count > 0.0)
-            }),
+            })
+        } else {
+            Some(pages.iter().any(|share| *share > 0.0))
         };
         let while_taken = counts.map(|counts| counts.taking.clone());
         Some(Moved { moved, pages, while_taken, while_looked_at: looking, first_touch })
@@ -104,37 +105,37 @@ impl Moved {
         let elsewhere = self.while_looked_at.as_ref().and_then(Moved::counted);
         match (self.share(), elsewhere) {
             (Some(share), elsewhere) if share > 0.0 => {
-                let by = elsewhere.map_or(String::new(), |words| format!(" (on the whole machine {words})"));
-                format!("{} of the pages moved while they were looked at{by}.", percent(share))
+                let by = elsewhere.map_or(String::new(), |words| format!(" (on the whole host {words})"));
+                format!("{} of the pages moved while they were measured{by}.", percent(share))
             }
             (Some(_), None) => "No page moved meanwhile.".to_string(),
             (Some(_), Some(words)) => {
-                format!("None of the pages looked at moved meanwhile; elsewhere {words}.")
+                format!("None of the measured pages moved meanwhile; elsewhere {words}.")
             }
-            (None, Some(words)) => format!("On this machine meanwhile {words}; only root sees which pages."),
+            (None, Some(words)) => format!("On this host meanwhile {words}; only root sees which pages."),
             (None, None) if self.moved == Some(false) => {
-                "The kernel moved no page of this machine meanwhile.".to_string()
+                "The kernel moved no page of this host meanwhile.".to_string()
             }
             (None, None) => "The kernel does not report whether pages moved meanwhile.".to_string(),
         }
     }
 
-    /// What its first touch says of a guest's host, a sentence.
+    /// What its first touch shows of a guest's host, a sentence.
     pub fn touch_sentence(&self) -> Option<String> {
         let touch = self.first_touch.as_ref()?;
         let tried = counted(touch.regions, "region");
         if touch.new == 0 {
-            let words = match touch.first_ns <= KNOWN_TIMES * touch.second_ns {
-                true => {
-                    "cost no more than a second one: consistent with memory that the host had given before"
-                }
-                false => "cost somewhat more than a second one: too little to tell why",
+            let words = if touch.first_ns <= MAX_KNOWN_RATIO * touch.second_ns {
+                "cost no more than a second one: consistent with memory that the host had given before"
+            } else {
+                "cost somewhat more than a second one: too little to name a cause"
             };
             return Some(format!("The first touch of {tried} {words}."));
         }
-        let why = match self.was_compacted() {
-            true => "this kernel compacted memory for them, which may be all of it",
-            false => "consistent with memory that the host gave only then, if nothing else ran",
+        let why = if self.was_compacted() {
+            "this kernel compacted memory for them, which may be all of it"
+        } else {
+            "consistent with memory that the host gave only then, if nothing else ran"
         };
         let more = figure(touch.first_ns - touch.second_ns, "ns");
         Some(format!(
@@ -143,7 +144,7 @@ impl Moved {
         ))
     }
 
-    /// Whether whoever took the memory had to wait until the kernel had moved other pages away.
+    /// Whether taking the memory had to wait while the kernel moved other pages away.
     fn was_compacted(&self) -> bool {
         let stalls = self.while_taken.as_ref().and_then(|counts| counts.get("compact_stall"));
         stalls.is_some_and(|count| *count > 0.0)
@@ -152,7 +153,7 @@ impl Moved {
     pub(super) fn facts(&self, case: &str) -> Vec<Fact> {
         let counts = [
             ("while memory was taken", &self.while_taken),
-            ("while memory was looked at", &self.while_looked_at),
+            ("while memory was measured", &self.while_looked_at),
         ];
         let mut facts: Vec<Fact> = counts
             .into_iter()
@@ -180,7 +181,8 @@ fn first_touch(visit: &Visit) -> Option<FirstTouch> {
         .filter(|pair| pair.iter().all(|ns| ns.is_finite()))
         .collect();
     let of = |at: usize| median(&pairs.iter().map(|pair| pair[at]).collect::<Vec<f64>>());
-    let is_new = |[first, second]: &&[f64; 2]| *first > NEW_TIMES * second && *first > second + NEW_NS;
+    let is_new =
+        |[first, second]: &&[f64; 2]| *first > MIN_NEW_RATIO * second && *first > second + MIN_NEW_NS;
     Some(FirstTouch {
         first_ns: of(0)?,
         second_ns: of(1)?,
@@ -238,26 +240,26 @@ mod tests {
                 &busy,
                 &[0.0, 0.0],
                 Some(false),
-                "None of the pages looked at moved meanwhile; elsewhere 312 pages moved, by compaction.",
+                "None of the measured pages moved meanwhile; elsewhere 312 pages moved, by compaction.",
             ),
             (
                 &busy,
                 &[0.5, 0.0],
                 Some(true),
-                "25 % of the pages moved while they were looked at (on the whole machine 312 pages moved, by compaction).",
+                "25 % of the pages moved while they were measured (on the whole host 312 pages moved, by compaction).",
             ),
-            (&STILL, &[], Some(false), "The kernel moved no page of this machine meanwhile."),
+            (&STILL, &[], Some(false), "The kernel moved no page of this host meanwhile."),
             (
                 &busy,
                 &[],
                 Some(true),
-                "On this machine meanwhile 312 pages moved, by compaction; only root sees which pages.",
+                "On this host meanwhile 312 pages moved, by compaction; only root sees which pages.",
             ),
             (
                 &[("pgmigrate_success", 0.0), ("balloon_inflate", 4.0)],
                 &[],
                 Some(true),
-                "On this machine meanwhile pages were moved, merged or taken by the balloon, which takes memory; only root sees \
+                "On this host meanwhile pages were moved, merged or taken by the balloon, which takes memory; only root sees \
                  which pages.",
             ),
             (&[], &[], None, "The kernel does not report whether pages moved meanwhile."),
@@ -266,7 +268,7 @@ mod tests {
             assert_eq!((found.moved, found.sentence().as_str()), (moved, words));
         }
         assert_eq!(Moved::of(&Visit::unwatched(0)), None, "nobody asked");
-        // Fewer merged pages than before are no merging.
+        // Fewer merged pages than before do not count as merging.
         assert_eq!(of(&[("pgmigrate_success", 0.0), ("ksm_pages_sharing", -9.0)], &[]).moved, Some(false));
     }
 
@@ -281,7 +283,7 @@ mod tests {
         assert!(words.contains("of 3 regions cost no more"), "{words}");
         let (between, words) = touched(&[[560.0, 400.0], [570.0, 400.0]]);
         assert_eq!(between.new, 0);
-        assert!(words.contains("of 2 regions") && words.contains("too little to tell"), "{words}");
+        assert!(words.contains("of 2 regions") && words.contains("too little to name a cause"), "{words}");
         let (new, words) = touched(&[[2400.0, 400.0], [2500.0, 400.0], [410.0, 400.0]]);
         assert_eq!((new.regions, new.new), (3, 2));
         assert!(words.starts_with("2 of 3 regions cost") && words.contains("2000 ns"), "{words}");

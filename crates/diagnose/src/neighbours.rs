@@ -1,5 +1,4 @@
-//! What neighbours cost: each call alone against the same call beside a busy neighbour, and with
-//! SMT off.
+//! What a busy sibling or neighbour core costs: each call alone, with it, and with SMT off.
 
 use std::collections::BTreeMap;
 
@@ -139,21 +138,21 @@ fn cost<'a>(alone: &Judged, judged: &'a Judged) -> Option<Cost<'a>> {
     let by_pass: BTreeMap<u32, f64> = pairs.filter(|(_, cost)| cost.is_finite() && *cost > 0.0).collect();
     let costs: Vec<f64> = by_pass.values().copied().collect();
     let ratio = paired_ratio(&vec![1.0; costs.len()], &costs, CONFIDENCE)?;
-    // What must not be believed decides nothing.
+    // Rejected figures decide nothing.
     let usable = alone.analysis.verdict.usable() && judged.analysis.verdict.usable();
     let outcome =
         if usable { conclude(&ratio, LEAST_MARGIN) } else { Outcome::Inconclusive { needed: None } };
     Some(Cost { judged, outcome, ratio, by_pass })
 }
 
-/// What a class of calls has to say of a variant.
+/// The costs of a class of calls in a variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub rows: usize,
     pub pays: usize,
     pub same: usize,
     pub gains: usize,
-    /// Geometric mean of all costs that have an interval and may be believed.
+    /// Geometric mean of all usable costs that have an interval.
     pub mean: Option<f64>,
 }
 
@@ -174,8 +173,8 @@ impl Tally {
         }
     }
 
-    /// Whether so many rows of a direction are more than chance gives: each has its interval's
-    /// error of 2.5 % a side, and of many some will stand out.
+    /// Whether `hits` rows of one direction are more than chance gives: each interval errs by 2.5 %
+    /// per side, so of many rows some stand out.
     fn beyond_chance(&self, hits: usize) -> bool {
         let chance = (1.0 - CONFIDENCE) / 2.0;
         let exactly = |count: usize| {
@@ -185,7 +184,7 @@ impl Tally {
         hits > 0 && 1.0 - (0..hits).map(exactly).sum::<f64>() < 0.05
     }
 
-    /// Whether so many are more than half: what most rows leave undecided is no answer.
+    /// Whether `count` is more than half of the rows.
     fn mostly(&self, count: usize) -> bool {
         2 * count > self.rows
     }
@@ -224,10 +223,7 @@ pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
         })
     };
     let mut busy = rows.iter().flat_map(|row| row.costs[..2].iter().flatten());
-    match busy.any(|cost| shares(&cost.judged.series.case)) {
-        true => "SMT sibling",
-        false => "neighbour core",
-    }
+    if busy.any(|cost| shares(&cost.judged.series.case)) { "SMT sibling" } else { "neighbour core" }
 }
 
 /// Whether the published expectation holds: with SMT merely on, the siblings idle, single-process

@@ -13,18 +13,18 @@ pub const RULES: &[Rule] = &[DRIFT, MODES];
 
 const DRIFT: Rule = Rule {
     id: ids::rule::DRIFT,
-    title: "Values were still moving",
+    title: "Figures that changed while they were measured",
     topic: "drift",
-    about: "A series that rises, falls or steps while it is measured has no one value: its median depends on when \
-            measuring began and ended. Temperatures, power budgets, growing files, other guests and caches that fill \
-            do that.",
-    method: "Mann-Kendall's test with the Theil-Sen slope over the processes in visiting order, change points by \
-             E-divisive means with a permutation test, and the order of windows inside processes; each at p < 0.01 and \
-             only if the change exceeds 1 % and the interval's half-width. A run has hundreds of series, so some that move a \
-             little are expected by chance: the finding needs a change of 5 % with a p that holds for all headline series of \
-             the run (Bonferroni), or more headline series (two at least) than \
-             chance gives once in a hundred runs where it moves one series in fifty. \
-             docs/method/verdicts.md has the measured error rates.",
+    meaning: "A figure that rises, falls or steps during the run has no single value. Its median depends on when the run started. \
+             Heat, power limits, growing files, other guests and filling caches do this.",
+    action: "Measure again at another time, with more passes. See it: assay run --only BENCHMARK --profile full --new",
+    when: "A figure changed by 5 % or more, and by more than chance moves any figure of a run. Or more figures changed than \
+             chance gives once in a hundred runs, at least two.",
+    how: "Three tests, each at p < 0.01: Mann-Kendall with the Theil-Sen slope over the processes in visiting order, change \
+             points by E-divisive means with a permutation test, and the order of samples inside processes. A change must exceed 1 \
+             % and half the interval. A run has hundreds of figures, so some move by chance: the 5 % need a p that holds for all \
+             figures of the run (Bonferroni), and chance moves one figure in fifty. docs/method/verdicts.md has the measured error \
+             rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -33,7 +33,7 @@ const DRIFT: Rule = Rule {
             evidence,
             VerdictKind::Drifting,
             &DRIFT,
-            "Something that changes slowly moved these values: heat, power budgets, other guests or load.",
+            "Something slow changed these figures: heat, power limits, other guests or load.",
         )
     },
 };
@@ -42,13 +42,16 @@ const MODES: Rule = Rule {
     id: ids::rule::MODES,
     title: "Several values instead of one",
     topic: "two values",
-    about: "A series that jumps between two levels is shown as both, never as their mean. What a process gets once and \
-            keeps (physical pages, a CPU, an address layout) shows as levels between processes; what comes and goes \
-            (a clock, a neighbour) as levels inside them.",
-    method: "Six conditions together on the logarithms of the process medians: separation D > 3, BIC gain against one \
-             Gaussian and against one skewed distribution, ratio above 1.03, at least 10 % and three values on each \
-             side, and a valley between them below 0.3 of the lower peak. Below 40 processes modes are only suspected, \
-             unless a cause goes with them. docs/method/verdicts.md has the measured error rates.",
+    meaning: "The figure jumps between levels. Assay shows each level, never their mean. Levels between processes come from what a \
+             process keeps: physical pages, a CPU, an address layout. Levels inside a process come from what changes: the clock, \
+             other work.",
+    action: "Quote every level. Look at what a process gets at its start, such as pages, CPU or layout. See it: assay run --only \
+             BENCHMARK --profile full --new",
+    when: "The medians of the processes form two groups: ratio above 1.03, and at least 10 % and three values on each side. Below \
+             40 processes levels are only suspected, unless a cause goes with them.",
+    how: "Six conditions on the logarithms of the process medians hold together: separation D > 3, BIC gain over one Gaussian \
+             and over one skewed distribution, ratio above 1.03, at least 10 % and three values on each side, and a valley between \
+             them below 0.3 of the lower peak. docs/method/verdicts.md has the measured error rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -85,8 +88,8 @@ fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> 
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {
         cause = match found.len() {
-            1 => format!("{cause} The value goes with the {covariate}."),
-            of => format!("{cause} In {count} of {of} the value goes with the {covariate}."),
+            1 => format!("{cause} The figure follows the {covariate}."),
+            of => format!("{cause} {count} of {of} figures follow the {covariate}."),
         };
     }
     let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();

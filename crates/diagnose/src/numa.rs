@@ -12,10 +12,14 @@ const BALANCING: Rule = Rule {
     id: ids::rule::NUMA_BALANCING,
     title: "The kernel moved pages between NUMA nodes",
     topic: "NUMA",
-    about: "Automatic NUMA balancing unmaps pages now and then to see who touches them, and moves them nearer. The faults \
-            and the copying cost time in bursts, and a block under measurement changes its node in the middle.",
-    method: "Fires when the kernel's machine-wide counter of migrated pages moved during visits. Cases that saw more than \
-             256 pages (1 MiB) a second carry the cause.",
+    meaning: "Automatic NUMA balancing unmaps pages to see which CPU touches them, and moves them nearer. The faults and copies cost \
+             time in bursts. A measured block can change its node in the middle.",
+    action: "Switch it off while you measure: sysctl kernel.numa_balancing=0. Set it back afterwards. See it: grep numa_ \
+             /proc/vmstat",
+    when: "The kernel's host-wide counter of migrated pages rose during passes. Benchmarks that saw more than 256 pages (1 MiB) \
+             per second carry the cause.",
+    how: "The counter is numa_pages_migrated of /proc/vmstat, in pages of 4 KiB. It counts the whole host, so pages of other \
+             processes are in it.",
     calm: "NUMA balancing: 0 pages moved",
     looked_at: "/proc/vmstat",
     source: file!(),
@@ -38,10 +42,10 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
     let setting = match evidence.machine.memory.numa_balancing {
         Some(true) => "on",
         Some(false) => "off",
-        None => "not told by this kernel",
+        None => "not reported by this kernel",
     };
     Some(vec![Finding::note(BALANCING.id, format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value))
-        .cause("Automatic NUMA balancing brings pages nearer to the CPU that touches them, at a cost while it does.")
+        .cause("Automatic NUMA balancing moves pages nearer to the CPU that touches them, which costs time meanwhile.")
         .fact("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits")
         .fact("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing")
         .confirm("grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing")
@@ -51,15 +55,16 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 const REMOTE: Rule = Rule {
     id: ids::rule::REMOTE_MEMORY,
-    title: "Memory lies on another node than it was meant for",
+    title: "Memory on another NUMA node than intended",
     topic: "NUMA",
-    about: "Memory behind another node's controller is 1.4 to 2.5 times slower and shares the link between the nodes. \
-            The kernel gives it without a word when the near node is full, when a cpuset allows memory of other nodes \
-            only, or when balancing moves pages after their tasks.",
-    method: "Fires when the median share of measured pages on another node than the placement asked for (where it asks \
-             for none: the node of the task's CPU) is above 5 % over a case's visits, by the kernel's own word for up to \
-             512 pages of each block (move_pages without moving). Placements that ask for remote memory are held \
-             against what they asked for.",
+    meaning: "Memory of another node is 1.4 to 2.5 times slower and shares the link between the nodes. The kernel takes it when the \
+             near node is full, a cpuset allows only other nodes, or balancing moves pages.",
+    action: "Free memory on the intended node, or allow the cpuset its nodes, and measure again. See it: numactl --show; numastat \
+             -m",
+    when: "More than 5 % of the measured pages lie on another node than the placement asks for. Without such a request the node \
+             of the task's CPU counts.",
+    how: "The kernel reports the nodes of up to 512 pages of each block (move_pages without moving). The median share over a \
+             benchmark's passes counts. Placements that ask for remote memory are compared with what they asked for.",
     calm: "memory on the intended nodes",
     looked_at: "move_pages",
     source: file!(),
@@ -129,7 +134,7 @@ fn misplaced_because(
     if let Some(mems) = machine.limits.mems.as_ref().filter(|mems| !meant.is_subset(mems)) {
         return (
             format!(
-                "The cpuset allows memory of nodes {mems} only, the tasks run on or asked for nodes {meant}."
+                "The cpuset allows only memory of nodes {mems}. The tasks run on nodes {meant} or asked for them."
             ),
             fact(
                 "memory nodes allowed",
@@ -163,8 +168,8 @@ fn misplaced_because(
         );
     }
     (
-        "Neither a cpuset nor full nodes nor balancing shows itself: a memory policy that was handed down (numactl \
-         --interleave, --membind), or nodes that filled meanwhile."
+        "No cpuset, full node or balancing explains it. Perhaps numactl set a memory policy (--interleave, --membind), or \
+         nodes filled meanwhile."
             .into(),
         fact("nodes meant", meant.to_string(), "plan"),
         "Start it without numactl, and look at numastat while it runs.".into(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Evidence;
-use super::environment::LONG_ENOUGH_MS;
+use super::environment::MIN_JUDGED_MS;
 use model::{Beside, Placement};
 
 /// Pauses of a case or a run, ms.
@@ -28,7 +28,7 @@ impl Paused {
     pub fn told_ms(self) -> Option<f64> {
         let ways = [(self.by_queue_ms, LEAST_BY_QUEUE), (self.by_others_ms, LEAST_BY_OTHERS)];
         let told = ways.into_iter().find(|(ms, least)| *ms >= least * self.awake_ms);
-        told.map(|(ms, _)| ms).filter(|_| self.awake_ms >= LONG_ENOUGH_MS)
+        told.map(|(ms, _)| ms).filter(|_| self.awake_ms >= MIN_JUDGED_MS)
     }
 
     /// The pauses of a case's visits; `None` where they are not known, or where its own tasks may

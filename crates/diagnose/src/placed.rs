@@ -21,7 +21,7 @@ pub struct Placed<'a> {
 /// What the maps of the run say of all its physical blocks; why they do not.
 fn speeds(maps: &[NodeMap]) -> Result<BlockSpeeds, String> {
     if maps.is_empty() {
-        return Err("no map of memory was made: `assay rate --with-map`".to_string());
+        return Err("no map of memory: assay rate --with-map makes one".to_string());
     }
     if maps.iter().any(|map| matches!(map.map.answer, Answer::Inconclusive(_))) {
         return Err("the map of memory is inconclusive".to_string());
@@ -55,7 +55,7 @@ const SAME: f64 = 1.05;
 
 fn hidden<'a>(notes: impl Iterator<Item = &'a String>) -> String {
     let found = notes.into_iter().find(|note| note.contains("root"));
-    found.cloned().unwrap_or_else(|| "where pages lie physically is not in this run".to_string())
+    found.cloned().unwrap_or_else(|| "this run has no physical addresses of its pages".to_string())
 }
 
 /// The processes of a component that its sequence counts, with their histograms.
@@ -82,7 +82,7 @@ pub fn placed<'a>(run: &Run, machine: &Machine, suite: &'a Suite<'a>) -> Option<
         let places = places_of(run, part)?;
         let rates: &[f64] = part.runs.as_ref().map_or(&[], |runs| &runs.values);
         if rates.len() < LEAST_RUNS {
-            return Err(format!("{} runs, and {LEAST_RUNS} are needed", rates.len()));
+            return Err(format!("{} runs, {LEAST_RUNS} are needed", rates.len()));
         }
         if rates.len() != places.len() {
             return Err("some of its runs gave no figure".to_string());
@@ -90,7 +90,7 @@ pub fn placed<'a>(run: &Run, machine: &Machine, suite: &'a Suite<'a>) -> Option<
         let lay: Option<Vec<Lay>> = places.iter().map(|own| speeds.lay(own)).collect();
         let lay = lay.ok_or("the map covers less than half of a run's pages: allow it more memory")?;
         let runs: Vec<(f64, Lay)> = rates.iter().copied().zip(lay).collect();
-        join(&runs, part.scatter, SEED).ok_or_else(|| "its rates are no numbers".to_string())
+        join(&runs, part.scatter, SEED).ok_or_else(|| "its rates are not numbers".to_string())
     };
     let memory = suite.parts.iter().filter(|part| part.is_memory());
     Some(memory.map(|part| Placed { part, joined: joined(part) }).collect())
@@ -132,14 +132,14 @@ impl Placed<'_> {
                 )
             }
             Follows::Memory if short => {
-                format!("{name}: {levels} follows from its shares of slow memory: {} %", slow())
+                format!("{name}: {levels}, as its shares of slow memory predict ({} %)", slow())
             }
             Follows::Memory => format!(
-                "Runs of {name} follow from their shares of slow memory: predicted within {:.1} %",
+                "Runs of {name} follow their shares of slow memory: predicted within {:.1} %",
                 100.0 * joined.left
             ),
             Follows::Partly => format!(
-                "Runs of {name} follow in part from their shares of slow memory: {} predicted, {} measured",
+                "Runs of {name} follow their shares of slow memory in part: {} predicted, {} measured",
                 plus_minus(joined.swing_predicted),
                 plus_minus(joined.swing)
             ),
@@ -181,4 +181,4 @@ impl Placed<'_> {
 }
 
 /// The rule's words for what only root sees.
-pub const ORDER_STANDS: &str = "the order of the runs since boot stands instead";
+pub const ORDER_STANDS: &str = "the order of the runs since boot is shown instead";

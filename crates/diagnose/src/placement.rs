@@ -1,7 +1,7 @@
 //! Scores that depend on where the tasks land.
 
 use super::mechanism::mechanism;
-use super::mix::{ENOUGH, Index, Mix, mix};
+use super::mix::{Index, MIN_ALONE_WINDOWS, Mix, mix};
 use super::words::{capital, clipped, figure, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
@@ -13,20 +13,20 @@ pub const RULES: &[Rule] = &[FREE];
 
 const FREE: Rule = Rule {
     id: ids::host::rule::FREE_PLACEMENT,
-    title: "A free score is a mix of placements",
+    title: "A score that depends on where the scheduler put its tasks",
     topic: "placement",
-    about: "Two tasks that wake each other cost very differently on one CPU and on two. Left free, the scheduler's \
-            choice decides the score, so it changes with the kernel, the topology shown to a guest and the load of the \
-            moment, while the hardware stays the same. UnixBench's pipe-based context switching is measured this way: a \
-            small guest whose host hides its shared cache can beat its own host. And the higher score may be the worse \
-            system's: who keeps both tasks on one CPU delays whoever is woken.",
-    method: "Fires when pinned placements of the same benchmark differ by more than 1.5 times (at several points: once, with the \
-             figures of the first). Where the tasks were is looked at every few rounds and counted window by window; the sum \
-             of each distance's share times the time pinned tasks take there is compared with the mean time of the free \
-             windows themselves. Within 10 % the score is called explained. Else the rest is looked for in the windows \
-             that lay at one distance alone (95 % of their rounds, three windows or more): what free tasks take there \
-             and pinned ones do not is one part, what the changing costs the other. Beside each placement stands the \
-             wake-up latency of the woken task. The largest difference speaks as a warning, the others as notes.",
+    meaning: "Two tasks that wake each other are fast on one CPU and slow on two. If they are left to the scheduler, the score shows \
+             its choice, not the hardware. A guest that hides its shared L3 can beat its own host this way.",
+    action: "Compare hosts by the pinned figures: one CPU with one CPU, two CPUs with two CPUs. See it: assay run --only \
+             ipc.pipe-pingpong --new",
+    when: "Pinned placements of one benchmark differ by more than 1.5 times. One finding is a warning (ipc.pipe-pingpong, else \
+             the largest difference), others are notes.",
+    how: "Every few rounds Assay notes where the two tasks are, and counts by window. The share of each distance, times the time \
+             of tasks pinned at it, gives an expected time; within 10 % of the mean of the free windows it explains the score. \
+             Otherwise the rest is split by the windows at one distance alone (95 % of their rounds, three windows or more): what \
+             free tasks take there and pinned ones do not, and what changing places costs. The wake-up latency of the woken task \
+             stands with each placement. With several points of a benchmark the finding gives the figures of the first. UnixBench's \
+             pipe-based context switching is measured free, and a scheduler that keeps both tasks on one CPU delays the woken one.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -98,7 +98,7 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     match &mix {
         Some(mix) => {
             facts.extend(mix_facts(mix));
-            cause.push(mix_words(mix));
+            cause.push(mix_words(evidence, mix));
             let decided = mechanism(evidence, index, mix);
             facts.extend(decided.facts);
             cause.push(decided.words);
@@ -107,28 +107,28 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
             let distance = |value: f64| (value / free_value).ln().abs();
             let (near, _) =
                 pinned.iter().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)))?;
-            let as_mix = as_mix(free, slowest, fastest).map_or(String::new(), |words| format!("{words} "));
+            cause.extend(as_mix(evidence, free, slowest, fastest));
             cause.push(format!(
-                "{as_mix}It lies nearest to {}; where its tasks were was not looked at.",
-                place(near)
+                "The figure {} is the nearest. Where the free tasks ran was not recorded.",
+                place_words(evidence, near)
             ));
         }
     }
-    let (awake, idle) = idle(index, &pinned);
+    let (awake, idle) = idle(evidence, index, &pinned);
     facts.extend(awake);
     cause.extend(match metric.better {
-        Better::Lower => other_side(index, slowest, fastest),
-        _ => other_side(index, fastest, slowest),
+        Better::Lower => other_side(evidence, index, slowest, fastest),
+        _ => other_side(evidence, index, fastest, slowest),
     });
     cause.extend(idle);
-    let names: Vec<String> = pinned.iter().map(|(judged, _)| place(judged)).collect();
+    let places: Vec<&str> = pinned.iter().map(|(judged, _)| place_words(evidence, judged)).collect();
     let finding = Finding::note(FREE.id, headline(evidence, free, [(slowest, *low), (fastest, *high)]))
         .cause(cause.join(" "))
         .facts(facts)
         .confirm(format!("assay run --only {} --profile standard --new", shell(&free.series.case.bench)))
         .advice(format!(
-            "Compare machines by the pinned figures, each with its own kind: {}.",
-            names.join(", ")
+            "Compare hosts by the pinned figures, each with the same placement: {}.",
+            places.join(", ")
         ))
         .explains([&free.series.key]);
     Some((ratio, finding))
@@ -150,11 +150,10 @@ fn headline(evidence: &Evidence, free: &Judged, mut ends: [(&Judged, f64); 2]) -
         }
     };
     let [(better, one), (worse, other)] = ends;
-    let named = |judged: &Judged| evidence.place(&judged.series.case.placement.name).to_string();
-    let (there, elsewhere) = (named(better), named(worse));
-    // `on one CPU` and `on two`: what is counted is said once.
+    let (there, elsewhere) = (place_words(evidence, better), place_words(evidence, worse));
+    // `on one CPU` and `on two`: the noun stands once.
     let elsewhere = match there.ends_with(" CPU") {
-        true => elsewhere.strip_suffix(" CPUs").unwrap_or(&elsewhere).to_string(),
+        true => elsewhere.strip_suffix(" CPUs").unwrap_or(elsewhere),
         false => elsewhere,
     };
     format!(
@@ -197,21 +196,25 @@ fn share_of_faster(free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<
 const BARELY_OUTSIDE: std::ops::RangeInclusive<f64> = -0.02..=1.02;
 
 /// The free score as a mix of its ends, in words.
-fn as_mix(free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<String> {
+fn as_mix(evidence: &Evidence, free: &Judged, slowest: &Judged, fastest: &Judged) -> Option<String> {
     let (slowest, fastest) = match free.series.metric.better {
         Better::Lower => (fastest, slowest),
         _ => (slowest, fastest),
     };
     let (share, [low, high]) = share_of_faster(free, slowest, fastest)?;
-    let whole = |share: f64| format!("{:.0} %", 100.0 * share);
     Some(format!(
-        "Its score is that of {} ({} to {}) of the round trips on {} and the rest on {}.",
-        whole(share),
-        whole(low).trim_end_matches(" %"),
-        whole(high),
-        place(fastest),
-        place(slowest)
+        "The score equals {:.0} % ({:.0}–{:.0} %) of the round trips {} and the rest {}.",
+        100.0 * share,
+        100.0 * low,
+        100.0 * high,
+        place_words(evidence, fastest),
+        place_words(evidence, slowest)
     ))
+}
+
+/// Where a series' tasks were, as a sentence says it.
+fn place_words<'j>(evidence: &Evidence, judged: &'j Judged) -> &'j str {
+    evidence.place(&judged.series.case.placement.name)
 }
 
 /// The name of a series' placement.
@@ -220,18 +223,19 @@ fn place(judged: &Judged) -> String {
 }
 
 /// What the woken task sees of a placement: how long until it runs.
-fn response(index: &Index, of: &Judged) -> Option<Fact> {
-    let at = |metric: MetricId| {
-        let key = of.series.case.series_key(&of.series.point, &metric);
-        let judged = index.at(&key)?;
-        Some((judged, judged.median()?))
+fn response(index: &Index, judged: &Judged) -> Option<Fact> {
+    let measured = |metric: MetricId| {
+        let key = judged.series.case.series_key(&judged.series.point, &metric);
+        let found = index.at(&key)?;
+        Some((found, found.median()?))
     };
-    let ((p50, half), (_, late)) = (at(ids::ipc::metric::WAKEUP_P50)?, at(ids::ipc::metric::WAKEUP_P99)?);
+    let ((p50, half), (_, late)) =
+        (measured(ids::ipc::metric::WAKEUP_P50)?, measured(ids::ipc::metric::WAKEUP_P99)?);
     let unit = &p50.series.metric.unit;
-    let jitter = at(ids::ipc::metric::WAKEUP_JITTER)
+    let jitter = measured(ids::ipc::metric::WAKEUP_JITTER)
         .map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
     let words = format!("p50 {}, p99 {}{jitter}", figure(half, unit), figure(late, unit));
-    Some(Fact::new(format!("{}, wake-up latency", place(of)), words, &p50.series.key))
+    Some(Fact::new(format!("{}, wake-up latency", place(judged)), words, &p50.series.key))
 }
 
 /// The shares, what they come to, and what is left.
@@ -244,11 +248,11 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
         facts.push(Fact::new(format!("free, {}", part.class), words, &part.series.series.key));
     }
     if let Some(expected) = mix.expected_ns() {
-        facts.push(Fact::new("these shares of the pinned figures", value(expected), &mix.free.series.key));
+        facts.push(Fact::new("predicted from the pinned figures", value(expected), &mix.free.series.key));
     }
     let label = format!("free, mean of {} windows", mix.windows);
     facts.push(Fact::new(label, value(mix.free_ns), &mix.free.series.key));
-    for part in mix.parts.iter().filter(|part| part.alone >= ENOUGH) {
+    for part in mix.parts.iter().filter(|part| part.alone >= MIN_ALONE_WINDOWS) {
         let Some(ns) = part.alone_ns else { continue };
         let label = format!("free, the {} windows on {} alone", part.alone, part.class);
         facts.push(Fact::new(label, value(ns), &mix.free.series.key));
@@ -257,59 +261,53 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
 }
 
 /// Which placement the score equals, and how much of it that explains.
-fn mix_words(mix: &Mix) -> String {
-    let shares: Vec<String> =
-        mix.parts.iter().map(|part| format!("{} {}", percent(part.share), part.class)).collect();
-    let shares = shares.join(", ");
+fn mix_words(evidence: &Evidence, mix: &Mix) -> String {
+    let shares: Vec<String> = mix
+        .parts
+        .iter()
+        .map(|part| format!("{} {}", percent(part.share), evidence.place(&part.class)))
+        .collect();
+    let ran = format!("The scheduler ran the rounds {}.", shares.join(", "));
     let (Some(expected), Some(rest)) = (mix.expected_ns(), mix.rest()) else {
-        return format!("Free, its rounds were {shares}, of which not all were measured pinned.");
+        return format!("{ran} Not all of these placements were measured pinned.");
     };
     let unit = &mix.free.series.metric.unit;
-    let sum = figure(mix.value(expected), unit);
+    let predicted = figure(mix.value(expected), unit);
     let off = percent((rest - 1.0).abs());
-    let own = figure(mix.value(mix.free_ns), unit);
+    let measured = figure(mix.value(mix.free_ns), unit);
     if (rest - 1.0).abs() <= EXPLAINED {
         return match mix.parts.as_slice() {
             [only] | [only, ..] if only.share > 0.99 => format!(
-                "Free, its rounds were {shares}: it equals {}, whose pinned figure explains it (mean {own}) within {off}.",
-                only.class
+                "{ran} The pinned figure {} explains the mean of all samples, {measured}, within {off}.",
+                evidence.place(&only.class)
             ),
             _ => format!(
-                "Free, its rounds were {shares}: that mix of the pinned figures is {sum} and explains the mean of all its windows, \
-                 {own}, within {off}."
+                "{ran} That mix of the pinned figures predicts {predicted} and explains the mean of all samples, \
+                 {measured}, within {off}."
             ),
         };
     }
     let way = if rest > 1.0 { "longer" } else { "less" };
     let begin = format!(
-        "Free, its rounds were {shares}: that mix of the pinned figures would be {sum}; the mean of all its \
-         windows, {own}, took {off} {way}."
+        "{ran} That mix of the pinned figures predicts {predicted}. The mean of all samples, {measured}, took {off} {way}."
     );
-    match mix.expected_alone_ns() {
-        Some(alone) => {
-            let own = alone / expected - 1.0;
-            let changing = mix.free_ns / alone - 1.0;
-            let signed =
-                |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
-            // Where there are but two CPUs a pair has no others.
-            let others = if mix.free.series.case.placement.cpus().len() > 2 { "other CPUs, " } else { "" };
-            let changing = match changing {
-                share if share > 0.0 => format!("{} comes with changing", signed(share)),
-                share => format!("changing adds nothing that could be seen ({})", signed(share)),
-            };
-            format!(
-                "{begin} Of that, {} is what free tasks take at one distance and pinned ones do not ({others}other sleep, \
-                 another moment), and {changing}.",
-                signed(own),
-            )
-        }
-        None => format!("{begin} No windows lay at one distance alone, so the rest cannot be shared out."),
-    }
+    let Some(alone) = mix.expected_alone_ns() else {
+        return format!("{begin} No sample was at one distance alone, so the rest cannot be split.");
+    };
+    let signed = |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
+    let changing = match mix.free_ns / alone - 1.0 {
+        share if share > 0.0 => format!("{} comes from changing places", signed(share)),
+        share => format!("changing places adds nothing visible ({})", signed(share)),
+    };
+    format!(
+        "{begin} Of that, {} is the difference of free and pinned tasks at one distance, and {changing}.",
+        signed(alone / expected - 1.0)
+    )
 }
 
 /// What waking a CPU from idle costs: the same two CPUs kept awake, as facts, and in words for the
 /// first of them.
-fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>) {
+fn idle(evidence: &Evidence, index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>) {
     let (mut facts, mut words) = (Vec::new(), None);
     for (asleep, value) in pinned {
         let mut awake = asleep.series.case.clone();
@@ -325,9 +323,9 @@ fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>)
         };
         if times < 1.0 && words.is_none() {
             words = Some(format!(
-                "Waking from idle is {} of a round on {}: kept awake it has {}.",
+                "Waking from idle takes {} of a round {}. With the CPUs kept awake the figure is {}.",
                 percent(1.0 - times),
-                place(judged),
+                place_words(evidence, judged),
                 figure(estimate.median, unit)
             ));
         }
@@ -336,21 +334,21 @@ fn idle(index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<Fact>, Option<String>)
 }
 
 /// The high score and who pays for it.
-fn other_side(index: &Index, fastest: &Judged, slowest: &Judged) -> Option<String> {
+fn other_side(evidence: &Evidence, index: &Index, fastest: &Judged, slowest: &Judged) -> Option<String> {
     let p99 = |of: &Judged| {
         let key = of.series.case.series_key(&of.series.point, &ids::ipc::metric::WAKEUP_P99);
         let judged = index.at(&key)?;
         Some((judged.median()?, judged.series.metric.unit.to_string()))
     };
     let general =
-        "The better score need not be the better system: on one CPU the woken waits for its waker to sleep.";
+        "A higher score is not a better host: on one CPU the woken task must wait until its waker sleeps.";
     Some(match (p99(fastest), p99(slowest)) {
         (Some((fast, unit)), Some((slow, _))) => format!(
-            "{general} Here, where wakers sleep at once, it runs after {} (p99) on {} and {} on {}.",
+            "{general} Here wakers sleep at once, and it runs after {} (p99) {} and {} {}.",
             figure(fast, &unit),
-            place(fastest),
+            place_words(evidence, fastest),
             figure(slow, &unit),
-            place(slowest)
+            place_words(evidence, slowest)
         ),
         _ => general.to_string(),
     })

@@ -2,7 +2,7 @@
 
 use super::environment::graded;
 use super::evidence::Total;
-use super::words::percent;
+use super::words::{counted, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
 use model::{Conditions, Effect, Fact, Finding, Visit};
@@ -13,15 +13,16 @@ const PRESSURE: Rule = Rule {
     id: ids::rule::MEMORY_PRESSURE,
     title: "Memory ran short while measuring",
     topic: "memory short",
-    about: "Where free memory ends, whoever asks for a page must free some first: an allocation that takes a fraction of a \
-            microsecond takes milliseconds, files fall out of the page cache and are read again, and in the end \
-            processes are killed. It happens on the whole machine or inside one control group with a limit.",
-    method: "Fires for a case during which tasks stalled for memory for 1 % of the time (the kernel's pressure totals, some), or \
-             more than once a second a task had to free memory itself (direct reclaim) or met a memory limit of our \
-             control group, or a process was killed for want of memory. On a quiet machine all of these stand still, so the \
-             bounds need only be above what a single event makes. Such a case carries the cause. It is rejected where our \
-             own group was short: its own pressure was 10 % of the time, or the machine's was and a limit on our group \
-             was met; pressure elsewhere need not have touched us.",
+    meaning: "Without free memory an allocation must free pages first: it takes milliseconds instead of a fraction of a microsecond. \
+             Files fall out of the page cache, and in the end the kernel kills processes. The host may be short, or one control \
+             group with a limit.",
+    action: "Free memory or raise the group's limit (memory.max), and measure again. See it: cat /proc/pressure/memory",
+    when: "Tasks stalled for memory 1 % of the time, or the kernel killed a process. Or direct reclaim or limit hits exceeded one \
+             per second. Figures are rejected if Assay's group stalled 10 % of the time, or the host did and the limit was met.",
+    how: "Stalls are the kernel's pressure totals (some), of the host and of Assay's control group. Direct reclaim is allocstall \
+             of /proc/vmstat, limit hits are those of memory.events or memory.failcnt. On a quiet host all of these stand still, so \
+             the limits need only exceed what a single event makes. Benchmarks that saw it carry the cause; pressure elsewhere need \
+             not have touched them.",
     calm: "memory pressure: none seen",
     looked_at: "/proc/pressure",
     source: file!(),
@@ -99,15 +100,15 @@ impl Shortage {
             }
         };
         let count = |events: f64| format!("{events:.0} times");
-        add(true, "some task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
-        let source = "memory.pressure of our control group";
-        add(self.group_stalled > 0.0, "one of our group did", percent(self.group_stalled), source);
+        add(true, "a task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
+        let source = "memory.pressure of Assay's control group";
+        add(self.group_stalled > 0.0, "a task of Assay's group stalled", percent(self.group_stalled), source);
         add(self.reclaims > 0.0, "direct reclaim", count(self.reclaims), "/proc/vmstat, allocstall");
-        let source = "memory.events or memory.failcnt of our control groups";
+        let source = "memory.events or memory.failcnt of Assay's control groups";
         add(self.limit_hits > 0.0, "a memory limit was met", count(self.limit_hits), source);
         add(
             self.kills > 0.0,
-            "processes killed for want of memory",
+            "processes killed for lack of memory",
             format!("{:.0}", self.kills),
             "/proc/vmstat",
         );
@@ -136,8 +137,8 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
     let shortage = Shortage::during(evidence.visits().filter(|visit| short.contains(&visit.case)))?;
     let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_TOLD) {
         (true, _) => {
-            let killed = if shortage.kills < 1.5 { "a process" } else { "processes" };
-            format!("Memory ran out and the kernel killed {killed} {:.0} times", shortage.kills)
+            let killed = counted(shortage.kills as usize, "time");
+            format!("Memory ran out, and the kernel killed processes {killed}")
         }
         (false, true) => format!("Tasks waited for free memory {} of the time", percent(shortage.stalled)),
         (false, false) => {
@@ -146,8 +147,8 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
     };
     let finding = Finding::warning(PRESSURE.id, headline)
-        .cause("The machine, or the control group with its limit, has less memory than its work needs: pages were freed while \
-                others waited for them.")
+        .cause("The host, or a control group with a limit, has less memory than its work needs. Tasks waited while pages \
+                were freed.")
         .facts(shortage.facts())
         .confirm("cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat")
         .advice("Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \

@@ -1,6 +1,6 @@
 //! Others that the scheduler prefers to us.
 
-use super::environment::{LONG_ENOUGH_MS, SHARE_REJECTED, SHARE_TOLD, graded};
+use super::environment::{MIN_EXPLAINED_SHARE, MIN_JUDGED_MS, MIN_REJECTED_SHARE, graded};
 use super::others::{by_process, fact, standing};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
@@ -11,19 +11,19 @@ pub const RULES: &[Rule] = &[HIGHER_PRIORITY];
 
 const HIGHER_PRIORITY: Rule = Rule {
     id: ids::rule::HIGHER_PRIORITY,
-    title: "A task of higher priority held the measured CPU",
+    title: "A task of higher priority used the measured CPU",
     topic: "priority",
-    about: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it likes, and one with a negative nice \
-            value longer than its turn, while everybody else on its CPU waits. An ordinary neighbour takes its fair share \
-            in turns of a few milliseconds; this one takes what it wants in one piece, so that latencies show its bursts \
-            and not this machine.",
-    method: "Fires for a case on whose CPUs a process of such a policy or priority was seen, where it and the kernel's count \
-             of others' time on these CPUs agree on 5 % of the case's time at least: the smaller of the two counts. From \
-             20 % on the case is rejected; both bounds are those of background-load. Processes are looked at between visits \
-             where others used a notable part of a CPU, at most four times a second, and matched by the CPU that they \
-             were last on. Where none can be seen (a container), a case is rejected of whose windows more than half was \
-             waiting for a CPU that others used, in stretches of 20 ms and more: fair turns last 3 to 4 ms a neighbour, so \
-             that it would take five of them, all on this CPU. A case held by its cgroup's quota is left to cpu-quota.",
+    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it wants, and one with negative nice longer \
+             than its share. Everything else on that CPU waits. Latencies then show its bursts, not this host.",
+    action: "Stop that task or move it to another CPU (taskset -p), and measure again. See it: ps -eLo \
+             pid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu",
+    when: "Such a task took 5 % or more of the time of a benchmark's CPUs. From 20 % on its figures are rejected.",
+    how: "The share is the smaller of two counts: the CPU time of such processes, and the kernel's count of other work on these \
+             CPUs. Processes are looked at between passes after which other work had a notable part of a CPU, at most four times \
+             per second, and matched by the CPU that they last ran on. Where none can be seen (a container), a benchmark is \
+             rejected if its task waited more than half of its windows for a CPU that other work used, 20 ms and more at a time. \
+             Fair turns last 3 to 4 ms per competitor, so it would take five of them on this CPU. A benchmark that its cgroup's \
+             quota throttled belongs to cpu-quota.",
     calm: "",
     looked_at: "/proc",
     source: file!(),
@@ -54,7 +54,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         let seats = planned.case.placement.busy_cpus();
         let Some(held) = held(evidence, case, &seats) else { continue };
         match held.share {
-            share if share >= SHARE_REJECTED => rejected.extend(evidence.keys_of(case)),
+            share if share >= MIN_REJECTED_SHARE => rejected.extend(evidence.keys_of(case)),
             _ => told.extend(evidence.keys_of(case)),
         }
         if worst.as_ref().is_none_or(|worst| held.share > worst.share) {
@@ -69,12 +69,12 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     let held = format!("{} of its CPUs' time", percent(worst.share));
     let headline = format!("{who} took {} of the measured CPU", percent(worst.share));
     let finding = Finding::warning(HIGHER_PRIORITY.id, headline)
-        .cause("The scheduler lets this task run before ours and as long as it likes, so windows contain its bursts.")
+        .cause("The scheduler runs this task before Assay's and as long as it wants, so samples contain its bursts.")
         .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
-        .fact("held in the worst case", held, &worst.case)
+        .fact("taken in the worst benchmark", held, &worst.case)
         .facts(worst.waited.as_ref().map(|waited| {
-            let value = format!("{} of the time, {:.1} ms at once", percent(waited.share), waited.stretch_ms);
-            Fact::new("waited for a CPU", value, "/proc/self/schedstat beside the windows")
+            let value = format!("{} of the time, {:.1} ms at a time", percent(waited.share), waited.stretch_ms);
+            Fact::new("waited for a CPU", value, "/proc/self/schedstat with the samples")
         }))
         .confirm("ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15")
         .advice("Stop that task or move it to another CPU (taskset -p), and measure again.");
@@ -85,7 +85,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
 /// be told from others' ordinary work.
 fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let used = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
-    if used.wall_ms < LONG_ENOUGH_MS || seats.is_empty() {
+    if used.wall_ms < MIN_JUDGED_MS || seats.is_empty() {
         return None;
     }
     let others = used.rate() / seats.len() as f64;
@@ -105,7 +105,7 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
     let name = evidence.run.header.plan[case as usize].case.key();
     let by_them = by.iter().map(|(_, cpus)| cpus).sum::<f64>() / seats.len() as f64;
     let share = others.min(by_them);
-    if share >= SHARE_TOLD {
+    if share >= MIN_EXPLAINED_SHARE {
         return Some(Held { share, case: name, by, waited });
     }
     let throttled = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
@@ -115,7 +115,7 @@ fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
         waited.share > WAITED && waited.stretch_ms >= STRETCH_MS.max(fair_ms)
     };
     match waited {
-        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= SHARE_REJECTED => {
+        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= MIN_REJECTED_SHARE => {
             Some(Held { share: others, case: name, by: Vec::new(), waited: Some(waited) })
         }
         _ => None,

@@ -13,12 +13,15 @@ const SHARES: Rule = Rule {
     id: ids::rule::PROFILE_SHARES,
     title: "Which knobs of a profile are responsible",
     topic: "profile",
-    about: "A profile turns many knobs at once and is praised or blamed as a whole. Here each of its knobs was turned alone, pairs of the \
-            strong ones together, and all at once, pass by pass in random order; so the difference is shared out among knobs and \
-            interactions, with intervals. Often one or two do it all, and the rest may be left alone.",
-    method: "On logarithms: an effect is a knob turned alone over none turned; an interaction is what a pair gives beyond both alone; the \
-             remainder is the total without all of these. Intervals are at 95 % from one fit with passes and drift taken out (docs/method/sweeps.md). A knob is called responsible where its effect is told from none after Holm's correction over the knobs, and is above 2 % or a twentieth \
-             of the total.",
+    meaning: "A profile changes many knobs at once. Assay changed each knob alone, strong ones in pairs, and all together. So the \
+             difference is split among knobs and interactions; often one or two account for all of it.",
+    action: "Apply only the responsible knobs and leave the others as they are. See it: assay sweep BENCHMARK --knob \
+             NAME=BEFORE,AFTER",
+    when: "A profile experiment finds an effect, or can exclude one above 5 %. A knob is responsible if its effect is significant \
+             and above 2 % or a twentieth of the total.",
+    how: "On logarithms: an effect is one knob changed alone over none changed, an interaction is what a pair does beyond both \
+             alone, and the remainder is the total without all of these. Intervals are at 95 % from one fit that takes passes and \
+             drift out (docs/method/sweeps.md). Significance is by Holm's correction over the knobs.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -50,7 +53,7 @@ fn finding(shared: &SharedOut) -> Finding {
     let headline = match (told, names.as_slice()) {
         (false, []) => format!("{after} changes {metric} by {low} to {high}, which may be nothing"),
         (false, names) => {
-            format!("{after} changes {metric} by {low} to {high}, though {} alone does", names.join(" and "))
+            format!("{after} changes {metric} by {low} to {high}, but {} alone has an effect", names.join(" and "))
         }
         (true, []) => format!("{after} changes {metric} by {}. No single knob stands out.", change(total.ln)),
         (true, names) => {
@@ -68,19 +71,19 @@ fn finding(shared: &SharedOut) -> Finding {
     let count = shared.factors.factors.len();
     Finding::note(SHARES.id, headline)
         .cause(format!(
-            "Each of {count} knobs was turned alone and all at once; visits of one setting differ by {}.",
+            "Assay changed each of {count} knobs alone, and all together. Passes of one setting differ by {}.",
             percent(shared.shares.noise)
         ))
         .facts(facts(shared))
         .confirm(confirm)
         .advice(match (told, strong.len() < count, names.as_slice()) {
             (true, true, [_, ..]) => {
-                format!("Turning {} alone gives what can be told of it", names.join(" and "))
+                format!("Change only {}: the other knobs add nothing significant.", names.join(" and "))
             }
             (true, ..) => {
-                "Turn them together: no part of them can be left out by what was measured".to_string()
+                "Change all of them together: no knob is known to be needless.".to_string()
             }
-            (false, ..) => format!("{metric} is no reason to choose between the two"),
+            (false, ..) => format!("Do not choose between the two by {metric}."),
         })
 }
 
@@ -102,7 +105,7 @@ fn facts(shared: &SharedOut) -> Vec<Fact> {
         let [one, other] = pair.factors.map(|factor| shared.name(factor));
         fact(format!("{one} and {other} together beyond both alone"), part(&pair.effect, pair.share))
     }));
-    facts.push(fact("not shared out".to_string(), words(remainder)));
+    facts.push(fact("remainder".to_string(), words(remainder)));
     let left_out = &shared.factors.left_out;
     if !left_out.is_empty() {
         let names: Vec<&str> = left_out.iter().map(|left| left.name.as_str()).take(8).collect();

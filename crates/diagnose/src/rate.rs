@@ -15,13 +15,17 @@ const RUNS_APART: Rule = Rule {
     id: ids::rule::RATE_RUNS_APART,
     title: "Two runs of a component lie more than 5 % apart",
     topic: "rate runs",
-    about: "A suite of real programs is trusted because it repeats: a component whose runs lie more than 5 % apart has met \
-            something, and its mean says little. Runs are the processes of one session, each with memory of its own; and the \
-            medians of earlier sessions on this host, boots included, that lie in the same folder.",
-    method: "Highest over lowest process median above 1.05, and the same over the medians of earlier runs at the same footprint. Where \
-             pieces of work inside one process lie a third as far apart or more, it is a note (the machine is noisy), else a warning. The order of the runs is read: low and \
-             high are within a quarter of the range from the ends; both extremes in one stretch each and the middle only after both is the order of memory of two speeds after a boot: it is called so where noise gives it to at most 2 % of as many runs, and no component whose data stay small moves. \
-             The coefficient of variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 %, after the move 0.23 %).",
+    meaning: "A suite of real programs is trusted because it repeats. If two runs of a component are far apart, their mean says \
+             little. Runs are the processes of this session, or the medians of earlier sessions and boots in the same folder.",
+    action: "Repeat with a larger footprint, which mixes fast and slow memory. Then look for the slow part with assay memmap and \
+             assay machine. See it: assay rate --escalate",
+    when: "The highest process median is more than 1.05 times the lowest, or the same holds over earlier runs at the same \
+             footprint. It is a note if pieces of one process lie a third as far apart.",
+    how: "The order of the runs is read: low and high are within a quarter of the range from the ends. Both extremes in one \
+             stretch each and the middle only after both is the order of memory of two speeds after a boot. It is called so if \
+             noise gives that order to at most 2 % of as many runs, and no component with small data moves. The coefficient of \
+             variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 \
+             %, after the move 0.23 %).",
     calm: "components repeat within 5 %",
     looked_at: "runs of the suite",
     source: file!(),
@@ -63,14 +67,13 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
     let headline = format!("Runs of {} are up to {most} apart. Their mean says little.", at_most(3, &names));
     Some(vec![Finding::of(RUNS_APART.id, severity, headline)
         .cause(match severity {
-            Severity::Note => "Pieces of work inside one process scatter nearly as much: the machine was not quiet.",
-            _ => "Something differs from run to run that a run keeps while it lasts, or that came or went between sessions.",
+            Severity::Note => "Pieces of work inside one process scatter nearly as much: the host was not quiet.",
+            _ => "Something differs between runs and stays while a run lasts, or it changed between sessions.",
         })
         .facts(facts)
         .confirm(format!("assay rate --component {} --footprint {}", names.join(","), larger(&suite)))
-        .advice("Run the same components with a larger footprint (`assay rate --escalate` does it by itself): where memory of two \
-                 speeds is the cause, runs that cover more of it get mixtures and the pattern changes. Then `assay memmap` and \
-                 `assay machine` show where the slow part is.")
+        .advice("Run the same components with a larger footprint (assay rate --escalate). If memory of two speeds is the \
+                 cause, the pattern changes. Then assay memmap and assay machine show the slow part.")
         .concerns(moving.iter().map(|part| part.key()))])
 }
 
@@ -88,7 +91,7 @@ fn larger(suite: &Suite) -> String {
 }
 
 /// `92, 92, 111, 107, 98 % of their mean (low low high high mid: both extremes, then what lies
-/// between; CV 7.8 % (5.2 to 25))`.
+/// between; CV 7.8 % (5.2–25))`.
 pub fn words(runs: &Sequence, scatter: f64) -> String {
     const SHOWN: usize = 16;
     let mut shown: Vec<String> =
@@ -109,14 +112,18 @@ pub fn words(runs: &Sequence, scatter: f64) -> String {
 
 const SETTLED: Rule = Rule {
     id: ids::rule::RATE_SETTLED_AT_START,
-    title: "A run keeps the speed that it was given when it began",
+    title: "A run keeps the speed that it starts with",
     topic: "rate runs",
-    about: "Where pieces of work inside one process agree and processes differ, the value is settled when the process begins: by \
-            the physical pages that it gets, by the layout of its addresses, by its CPU. That is no noise, and more pieces do not help. \
-            On a machine with memory of two speeds this is what its runs look like, and which run gets which is decided by how memory fills up after a boot.",
-    method: "Variance components by means of means (Kalibera & Jones 2013), iteration in allocation in process: fires where more than half \
-             of the variance lies between allocations or processes and two runs lie more than 5 % apart, from five processes on. The share of slow memory of each run is the inversion of \
-             1/B = f/B_slow + (1 - f)/B_fast with the slowest and the fastest run as ends: an illustration, no proof (the published figures fit no single model).",
+    meaning: "Pieces of work inside one process agree, but processes differ. The speed is fixed when a process starts: by its \
+             physical pages, its address layout or its CPU. Memory of two speeds looks like this.",
+    action: "Run more processes: more work inside one process does not help. Then look for memory of two speeds. See it: assay \
+             memmap",
+    when: "More than half of the variance lies between processes or allocations, and two runs are more than 5 % apart. It needs \
+             five processes.",
+    how: "Variance components by means of means (Kalibera & Jones 2013): iteration in allocation in process. The share of slow \
+             memory of each run inverts 1/B = f/B_slow + (1 - f)/B_fast with the slowest and the fastest run as ends; it is an \
+             illustration, no proof (the published figures fit no single model). How memory fills up after a boot decides which run \
+             gets which.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -138,18 +145,18 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     let names: Vec<&str> = settled.iter().map(|one| one.part.name()).collect();
     let most = settled.iter().map(|one| one.runs.apart).fold(0.0, f64::max);
     Some(vec![Finding::warning(SETTLED.id, format!(
-        "Runs of {} keep the speed they begin with, up to {} apart. More processes are needed.",
+        "Runs of {} keep the speed they start with, up to {} apart. More processes are needed.",
         at_most(3, &names),
         percent(most)
     ))
         .cause(match settled.iter().any(|one| one.sits.allocations.is_some_and(|share| share > 0.5)) {
-            true => "Fresh arrays inside the same process move it: what decides are the physical pages.",
-            false => "It is settled when a process begins: physical pages, layout of addresses, or its CPU.",
+            true => "Fresh arrays inside one process change it: the physical pages decide.",
+            false => "The speed is fixed when a process starts: by its physical pages, address layout or CPU.",
         })
         .facts(settled.iter().flat_map(|one| one.facts(by_memory)))
         .confirm(format!("assay rate --component {} --allocations 4 --iterations 3", names.join(",")))
-        .advice("`assay memmap` looks for memory of two speeds, `assay machine` for memory modules in the wrong slots. More \
-                 pieces of work inside a process narrow nothing here; more processes do.")
+        .advice("Run more processes: more work inside one narrows nothing. Look for memory of two speeds (assay memmap) and \
+                 for modules in the wrong slots (assay machine).")
         .explains(settled.iter().map(|one| one.part.key()))])
 }
 
@@ -195,13 +202,16 @@ impl<'a> Settled<'a> {
 
 const MEMORY_MOVES: Rule = Rule {
     id: ids::rule::RATE_MEMORY_MOVES,
-    title: "Components on memory move, those in caches hold still",
+    title: "Components in memory vary, those in caches do not",
     topic: "memory",
-    about: "Components whose data fill memory and components whose data fit into caches run in turns in the same session. Clock, stolen \
-            time, temperature and other tenants move both; what moves only the former is memory: its population, its \
-            pages, its controllers, or somebody else's traffic.",
-    method: "Fires with two components on memory and three in caches, five processes each: a component on memory lies more than 5 % apart, none in caches more \
-             than 2.5 %, and the median CV of the former is above three times that of the latter.",
+    meaning: "Components that fill memory vary from run to run; those that fit into caches do not. Clock, steal, temperature and \
+             other guests would move both. So memory is the cause: its modules, its pages, its controllers or other traffic.",
+    action: "Check the memory modules (assay machine). Then look for slow regions and for other work that uses memory bandwidth. \
+             See it: assay memmap",
+    when: "Runs in memory are more than 5 % apart, those in caches at most 2.5 %. The median CV in memory is over three times as \
+             large. It needs two components on memory, three in caches, five processes each.",
+    how: "The CV is the coefficient of variation over the processes of a component. Memory components whose data may lie in \
+             caches do not count. Both kinds run alternately in the same session.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -241,7 +251,7 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         percent(most(&memory)),
         percent(most(&caches))
     ))
-        .cause("Clock, temperature and stolen time would move components in caches as well.")
+        .cause("Clock, temperature and steal would change components in caches as well.")
         .facts(moved.iter().map(|(part, runs)| {
             let what = format!("runs of {}, whose data fill memory", part.name());
             Fact::new(what, words(runs, part.scatter), part.key())
@@ -249,19 +259,20 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         .fact("median CV of components on memory", percent(cv_memory), "rate.*")
         .fact("median CV of components in caches", percent(cv_caches), "rate.*")
         .confirm("assay memmap")
-        .advice("Look at the memory modules (`assay machine`), at the map (`assay memmap`), and for neighbours that use the \
-                 memory's bandwidth.")
+        .advice("Check the memory modules (assay machine) and the map (assay memmap). Look for other work that uses memory \
+                 bandwidth.")
         .explains(moved.iter().map(|(part, _)| part.key()))])
 }
 
 const IN_CACHE: Rule = Rule {
     id: ids::rule::RATE_FOOTPRINT_IN_CACHE,
-    title: "The copies' data may lie in caches",
+    title: "Part of the data may lie in caches",
     topic: "footprint",
-    about: "Components on memory measure memory only where their data are much larger than the last-level caches of their CPUs. In \
-            a guest the kernel shows the host's whole cache, of which others use parts: how much is ours changes.",
-    method: "Fires where the memory of all copies together is below twice the last-level caches that their CPUs have, by the \
-             kernel's sizes.",
+    meaning: "Memory components measure memory only if their data is much larger than the last-level caches of their CPUs. Here the \
+             scores are partly those of the cache. In a guest other guests use part of that cache, and the part changes.",
+    action: "Give --footprint at least twice the size of the caches, if time allows. See it: assay rate --footprint SIZE",
+    when: "All copies together have less than twice the last-level caches of their CPUs, at the sizes that the kernel reports.",
+    how: "",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -14,15 +14,18 @@ const SLOW_MEMORY: Rule = Rule {
     id: ids::rule::RATE_SLOW_MEMORY,
     title: "Runs follow their shares of slow memory",
     topic: "memory",
-    about: "Where memory has two speeds, a run is as fast as the memory that it got. Each run keeps a histogram of its physical \
-            pages, and a map after the runs says which physical blocks are slow: both together predict each run's rate. What \
-            they predict is explained; what they do not predict has another cause.",
-    method: "`assay rate --with-map`, as root. 4096 pages of all copies, counted in blocks of 64 MiB; a block has the speed of the \
-             map's chunks in it, or of its neighbours where these agree. A run passes through its memory piece by piece, so times \
-             add up: a (1 + m (t - 1)) a unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other \
-             runs. Explained: correlation with p < 0.05 by permutation, and predictions take away 70 % of the variance; \
-             in part: 30 %. Not explained: less, or memory could move the runs by less than a third of how far they lie apart.",
-    calm: "no run follows its memory's place",
+    meaning: "If memory has two speeds, a run is as fast as the memory that it got. Assay compares the rate of each run with its \
+             share of slow memory. What the share predicts is explained; the rest has another cause.",
+    action: "If it explains the runs, find the slow modules with assay memmap and assay machine. Otherwise look at the clock and at \
+             other work. See it: assay rate --with-map --new",
+    when: "With a map (as root) the share removes 70 % of the variance between runs, or 30 % (in part). Runs more than 5 % apart \
+             that it does not explain are reported too.",
+    how: "4096 pages of all copies are counted in blocks of 64 MiB. A block has the speed of the map's chunks in it, or of its \
+             neighbours where these agree. A run passes through its memory piece by piece, so times add up: a (1 + m (t - 1)) per \
+             unit of work, t the mean time of its pages over fast memory; a and m are fitted to all other runs. Explained also \
+             needs a correlation with p < 0.05 by permutation. Not explained: less, or memory could move the runs by less than a \
+             third of their distance.",
+    calm: "runs do not depend on slow memory",
     looked_at: "pagemap",
     source: file!(),
     check: slow_memory,
@@ -51,14 +54,14 @@ fn finding(one: &Placed) -> Option<Finding> {
     let headline = one.headline()?;
     Some(Finding::of(SLOW_MEMORY.id, severity, headline)
         .cause(match joined.follows {
-            Follows::Not => "Something else moves them: what goes on beside, the clock, other guests.",
-            _ => "Part of the physical memory is slower, and each run keeps the pages that it was given.",
+            Follows::Not => "Something else changes them: other work, the clock or other guests.",
+            _ => "Part of the physical memory is slower, and each run keeps the pages that it got.",
         })
         .facts(facts(joined, key))
         .confirm(format!("assay rate --component {} --with-map --new", one.part.name()))
         .advice(match explained {
-            true => "Look for the slow part: `assay memmap` draws it, `assay machine` shows which slots are filled.",
-            false => "Look at the clock and at other work while it ran; more runs tell more.",
+            true => "Look for the slow part: assay memmap draws it, assay machine shows which slots are filled.",
+            false => "Look at the clock and at other work during the runs, and add runs.",
         })
         .affects(if explained { Effect::Explains } else { Effect::None }, [key]))
 }
@@ -76,8 +79,8 @@ fn facts(joined: &Joined, key: &str) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new("share of slow memory of each run, %", slow, "visits"),
         Fact::new("measured, % of the mean", of_mean(&joined.measured), key),
-        Fact::new("predicted of each by all others, % of the mean", of_mean(&joined.predicted), key),
-        Fact::new("what remains, at most", percent(joined.left), key),
+        Fact::new("predicted from all other runs, % of the mean", of_mean(&joined.predicted), key),
+        Fact::new("unexplained, at most", percent(joined.left), key),
         Fact::new("pages on mapped memory, at least", percent(known), "visits"),
     ];
     if let (Some([r, p]), Some(bound)) = (joined.correlation, joined.bound) {

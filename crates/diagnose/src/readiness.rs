@@ -124,7 +124,7 @@ fn cpus(machine: &Machine) -> f64 {
 
 fn quota(machine: &Machine) -> Option<FindingLine> {
     let quota = machine.limits.cpu_quota.filter(|quota| *quota < cpus(machine))?;
-    let text = format!("The CPU quota is {quota:.2} of {} CPUs: tasks will stand still.", cpus(machine));
+    let text = format!("The CPU quota is {quota:.2} of {} CPUs: the kernel will throttle tasks.", cpus(machine));
     let advice = "Raise cpu.max of this control group, or measure outside of it.".to_string();
     Some(FindingLine { advice, ..line(Severity::Problem, "CPU quota", Some(rules::CPU_QUOTA), text) })
 }
@@ -143,7 +143,7 @@ fn busy(machine: &Machine) -> Option<FindingLine> {
 /// What others do cannot be seen.
 fn unseen(machine: &Machine) -> Option<FindingLine> {
     (machine.load.counters_keep_time == Some(false)).then(|| {
-        let text = "What others do cannot be told here: the counters of /proc/stat stand still.";
+        let text = "Other work is invisible here: the counters of /proc/stat stand still.";
         line(Severity::Warning, "other work", Some(rules::BACKGROUND_LOAD), text.to_string())
     })
 }
@@ -163,7 +163,7 @@ fn affinity(machine: &Machine) -> Option<FindingLine> {
     let (allowed, online) = (&machine.cpus.allowed, &machine.cpus.online);
     (!allowed.is_empty() && allowed != online).then(|| {
         let text = format!(
-            "Only {} of {} CPUs may be used here. Figures of all CPUs are of those alone.",
+            "Assay may use only {} of {} CPUs. Figures of all CPUs mean only those.",
             allowed.len(),
             online.len()
         );
@@ -195,10 +195,11 @@ fn modules(machine: &Machine) -> Option<FindingLine> {
 fn governor(machine: &Machine) -> Option<FindingLine> {
     const LATE: [&str; 3] = ["ondemand", "conservative", "schedutil"];
     let frequency = &machine.frequency;
-    let is_slow =
-        |name: &str| LATE.contains(&name) || clock::HOLDING.contains(&name) && !clock::is_dynamic(frequency);
+    let is_slow = |name: &str| {
+        LATE.contains(&name) || clock::LOW_CLOCK_GOVERNORS.contains(&name) && !clock::is_dynamic(frequency)
+    };
     let (name, of) = frequency.governors.iter().find(|(name, _)| is_slow(name))?;
-    let text = format!("Governor {name} rules {}. Use performance to measure.", counted(of.len(), "CPU"));
+    let text = format!("Governor {name} sets the clock of {}. Use performance to measure.", counted(of.len(), "CPU"));
     Some(line(Severity::Warning, "governor", Some(rules::SLOW_GOVERNOR), text))
 }
 
@@ -225,7 +226,7 @@ fn clock_source(machine: &Machine) -> Option<FindingLine> {
 
 fn turbo(machine: &Machine) -> Option<FindingLine> {
     let text = match machine.frequency.turbo? {
-        true => "Turbo is on: the clock moves with heat and with the number of busy cores.",
+        true => "Turbo is on: the clock changes with heat and with the number of busy cores.",
         false => "Turbo is off: figures are those of the nominal clock.",
     };
     Some(line(Severity::Note, "turbo", Some(rules::TURBO_OFF), text.to_string()))
@@ -253,7 +254,7 @@ fn disk_limits(machine: &Machine) -> Option<FindingLine> {
 }
 
 fn disk_space(machine: &Machine) -> Option<FindingLine> {
-    let share = machine.disk.as_ref()?.used_share().filter(|share| *share >= disk::FULL)?;
+    let share = machine.disk.as_ref()?.used_share().filter(|share| *share >= disk::MAX_USED_SHARE)?;
     let text =
         format!("The filesystem is {:.0} % full: writes are slower than on an empty one.", 100.0 * share);
     Some(line(Severity::Warning, "disk space", Some(disk_rules::DISK_NEARLY_FULL), text))
@@ -268,7 +269,7 @@ fn disk_in_memory(machine: &Machine) -> Option<FindingLine> {
 fn swap(machine: &Machine) -> Option<FindingLine> {
     let memory = &machine.memory;
     let used = memory.swap_total_bytes?.checked_sub(memory.swap_free_bytes?).filter(|used| *used > 0)?;
-    let text = format!("{} of swap are in use: pages may come back from the disk.", bytes(used as f64));
+    let text = format!("{} of swap is in use: pages may come back from the disk.", bytes(used as f64));
     Some(line(Severity::Note, "swapping", Some(rules::SWAPPING), text))
 }
 
@@ -311,14 +312,14 @@ fn container(machine: &Machine) -> Option<FindingLine> {
 
 fn guest(machine: &Machine) -> Option<FindingLine> {
     let Hypervisor::Guest(_) = &machine.hypervisor else { return None };
-    let text = "A guest: its host may take CPU time (steal), and what it reports of caches may not hold.";
+    let text = "This is a guest: the host may take CPU time (steal), and reported caches may be wrong.";
     Some(line(Severity::Note, "guest", Some(rules::STEAL), text.to_string()))
 }
 
 fn threads(machine: &Machine) -> Option<FindingLine> {
     let most = machine.cpus.cores.as_ref()?.iter().map(|core| core.cpus.len()).max()?;
     (most > 1).then(|| {
-        let text = format!("A core has {most} threads: work on one slows what is measured on another.");
+        let text = format!("A core has {most} threads: work on one slows figures of another.");
         line(Severity::Note, "SMT", Some(rules::SHARED_CORE), text)
     })
 }
@@ -331,7 +332,7 @@ fn mitigations(machine: &Machine) -> Option<FindingLine> {
         .map(|(name, _)| name.as_str())
         .collect();
     (!open.is_empty()).then(|| {
-        let text = format!("Not mitigated: {}. The kernel is faster than one that does.", listed(&open));
+        let text = format!("Not mitigated: {}. A kernel with mitigations is slower.", listed(&open));
         line(Severity::Note, "mitigations", None, text)
     })
 }
@@ -341,7 +342,7 @@ fn sleeping(machine: &Machine) -> Option<FindingLine> {
     let deepest =
         used.max_by_key(|state| state.latency_us).filter(|state| state.latency_us >= Some(DEEP_US))?;
     let text = format!(
-        "Idle state {} takes {} µs to leave: wake-ups after a pause are late by that.",
+        "Leaving idle state {} takes {} µs: wake-ups after a pause are that late.",
         deepest.name, deepest.latency_us?
     );
     Some(line(Severity::Note, "idle states", Some(rules::CLOCK_AFTER_IDLE), text))

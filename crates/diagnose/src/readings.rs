@@ -35,7 +35,7 @@ pub fn readings(evidence: &Evidence) -> Vec<Reading> {
 
 fn size_words(step: &Step) -> String {
     let (at, low, high) = (bytes(step.at), bytes(step.low), bytes(step.high));
-    format!("{at} ({low} to {high}), {}", figure(step.before, "ns"))
+    format!("{at} ({low}–{high}), {}", figure(step.before, "ns"))
 }
 
 /// Whether the table of latencies by source has memory's: one quantity has one row.
@@ -62,7 +62,7 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
             (None, Some(LastCache::AtLeast(end))) if is_last => {
                 (format!("{} or more", bytes(end)), Some(false))
             }
-            _ => ("its end does not show".to_string(), None),
+            _ => ("no end seen".to_string(), None),
         };
         let name = format!("{name} size, latency");
         readings.push(Reading {
@@ -74,7 +74,7 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
         });
     }
     for step in ladder.steps.steps.iter().filter(|step| !told.contains(step)) {
-        let name = "a further level's size, latency".to_string();
+        let name = "size of a further level, latency".to_string();
         readings.push(Reading {
             name,
             measured: size_words(step),
@@ -107,7 +107,7 @@ fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
     for (name, step) in NAMES.into_iter().zip(&price.steps) {
         let reach = page.map_or(String::new(), |page| format!(", {}", bytes(step.at * page as f64)));
         let measured = format!(
-            "{:.0} pages ({:.0} to {:.0}){reach}; then {} more a load",
+            "{:.0} pages ({:.0}–{:.0}){reach}; then {} more per load",
             step.at,
             step.low,
             step.high,

@@ -40,17 +40,25 @@ use reading::{Ends, ends_of};
 pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What it means",
-        "A figure is read beside what is typical of its class: fast, normal, slow or bad. The class of a processor is its generation, that of a disk its bus; ~ marks a band of a wider class, ? an interval that reaches into a worse reading. Without a reference there is no reading: unknown is neither good nor bad.",
+        "Assay compares a figure with what is typical of its class, and reads it as fast, normal, slow or bad. The class of \
+         a processor is its generation, that of a disk its bus. ~ marks a band of a wider class, ? an interval that reaches \
+         into a worse reading. Without a reference there is no reading: unknown is neither good nor bad.",
     ),
     (
         "What to do",
-        "Use your own second host: `assay run --reference OTHER-RUN`, a folder of runs, or a table. `assay reference add RUN --as NAME` keeps a run for hosts of its class, `assay reference show dram-latency` prints every band with source and date.",
+        "Compare with a run of your own: assay run --reference OTHER-RUN (a run, a folder of runs, or a table). Keep a run \
+         for hosts of its class: assay reference add RUN --as NAME. See every band with source and date: assay reference \
+         show dram-latency.",
     ),
     (
         "How it is computed",
-        "All rows of the nearest class are joined, from the lowest low to the highest high. The band is widened by 10 % (sure: high, or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of `assay peers` by nothing. Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. Half an interval above 30 % has no reading. Disks are promised to reach \"up to\" a value: 60 % of a bandwidth and 40 % of operations are normal. Nothing real lies beyond a limit: a value that does by more than its interval is too good to be true. Rows of providers' volumes \
-         and networks (aws, azure, google) are for you to read with `assay reference show`: nothing that a guest can see says \
-         which kind of volume or which placement it was given.",
+        "The band of a class is all its rows, from the lowest low to the highest high. It is widened by 10 % (sure: high, \
+         or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of assay peers by \
+         nothing. Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. A figure \
+         with half an interval above 30 % has no reading. Makers promise that disks reach \"up to\" a value: 60 % of a \
+         bandwidth and 40 % of operations are normal. No real value lies beyond a limit: one that does by more than its \
+         interval is too good to be true. Rows of providers' volumes and networks (aws, azure, google) are for you to read \
+         with assay reference show: a guest cannot see which kind of volume or placement it has.",
     ),
     (
         "Columns of a table",

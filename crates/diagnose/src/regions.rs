@@ -256,8 +256,8 @@ impl RegionsSeen<'_> {
             }
         }
         match together(&taken) {
-            true => "They were taken one after the other.".to_string(),
-            false => "They lie anywhere.".to_string(),
+            true => "They were allocated one after the other.".to_string(),
+            false => "They are scattered.".to_string(),
         }
     }
 
@@ -275,7 +275,7 @@ impl RegionsSeen<'_> {
                 format!("{many} {behind} are translated as such ({} looked at).", small.of)
             }
             (low, high) if high - low > 0.5 => {
-                format!("Cannot tell how many {behind} are backed by small ones ({}).", of_blocks(&small))
+                format!("How many {behind} are backed by small ones is open ({}).", of_blocks(&small))
             }
             _ => format!("Some {behind} behave as backed by small ones ({}).", of_blocks(&small)),
         })
@@ -300,7 +300,7 @@ impl RegionsSeen<'_> {
         if said.is_empty() {
             said.push(match self.found.differences.iter().find(|found| found.is_notable()) {
                 None => "No region differs in translation, distance or transfer.".to_string(),
-                Some(found) => format!("{}: too little to tell why.", self.size_words(found)),
+                Some(found) => format!("{}: too little to name a cause.", self.size_words(found)),
             });
         }
         said.extend(self.far_size().map(|size| format!("{size}: {}.", self.cause_words(Cause::Distance))));
@@ -321,13 +321,13 @@ impl RegionsSeen<'_> {
         let found = self.neighbour.as_ref()?;
         Some(match (found.is_named(), found.is_quiet()) {
             (true, _) => format!(
-                "A neighbour: in {} of the time loads took {:.2} times as long.",
+                "Other work slowed memory: in {} of the time loads took {:.2} times as long.",
                 percent(found.share),
                 found.slower
             ),
-            (false, true) => "No neighbour slowed memory.".to_string(),
+            (false, true) => "No other work slowed memory.".to_string(),
             (false, false) => {
-                "Now and then memory was slower: cannot tell whether by a neighbour.".to_string()
+                "At times memory was slower: whether other work did it is open.".to_string()
             }
         })
     }
@@ -355,7 +355,7 @@ impl RegionsSeen<'_> {
             })
             .collect();
         facts.extend(
-            self.found.translation_ns.map(|ns| fact("a translation that no TLB has", interval(ns, "ns"))),
+            self.found.translation_ns.map(|ns| fact("translation that misses every TLB", interval(ns, "ns"))),
         );
         facts.extend(
             self.found.price_ns.map(|ns| fact("the same against loads on few pages", interval(ns, "ns"))),

@@ -11,16 +11,18 @@ pub const RULES: &[Rule] = &[SANDBOXED, RESTRICTED];
 
 const SANDBOXED: Rule = Rule {
     id: ids::rule::SANDBOXED,
-    title: "A sandbox stands between the figures and the machine",
+    title: "A sandbox stands between figures and hardware",
     topic: "sandbox",
-    about: "gVisor, WSL 1 and User-Mode Linux answer system calls themselves, lxcfs writes files of /proc, and a nested guest \
-            has two hypervisors below it. Figures then say what the sandbox costs, not what this kernel or this hardware \
-            can do, and what other work does may not be seen at all.",
-    method: "Fires where a sign that only such a sandbox leaves was read when the run began: gVisor's fixed /proc/version, the \
-             kernel release of WSL, the vendor in /proc/cpuinfo, mounts of fuse.lxcfs below /proc, several control \
-             programs in /proc/sysinfo, or Xen above another hypervisor. No verdict changes: the figures are true of the \
-             sandbox. Containers, microVMs and WSL 2 are only shown by `assay machine`: they run on the kernel itself.",
-    calm: "no sandbox in the kernel's place",
+    meaning: "gVisor, WSL 1 and User-Mode Linux answer system calls themselves. lxcfs writes files of /proc, and a nested guest has \
+             two hypervisors below it. The figures show the cost of the sandbox, and other work may be invisible.",
+    action: "Measure outside of the sandbox to judge the host, and compare only runs in the same sandbox. See it: assay machine \
+             --all",
+    when: "The run found a sign that only such a sandbox leaves. Containers, microVMs and WSL 2 do not count: they run on the \
+             kernel itself. No verdict changes.",
+    how: "Signs: gVisor's fixed /proc/version, the kernel release of WSL, the vendor in /proc/cpuinfo, mounts of fuse.lxcfs \
+             below /proc, several control programs in /proc/sysinfo, and Xen above another hypervisor. The figures are true of the \
+             sandbox, so verdicts stay. assay machine shows containers, microVMs and WSL 2.",
+    calm: "no sandbox in front of the kernel",
     looked_at: "kernel and mounts",
     source: file!(),
     check: sandboxed,
@@ -33,27 +35,30 @@ fn sandboxed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finding = |enclosure: &machine::Enclosure| {
         let (path, says) = enclosure.sign.split_once(": ").unwrap_or((&enclosure.sign, enclosure.name));
         Finding::warning(SANDBOXED.id, enclosure.reading.clone())
-            .cause(format!("The run was made inside of this: {}.", enclosure.name))
+            .cause(format!("The run was inside this sandbox: {}.", enclosure.name))
             .fact("sign", says, path)
             .facts(enclosure.hides.iter().map(|hidden| Fact::new("not seen", *hidden, enclosure.name)))
             .confirm("assay machine --all")
-            .advice("Measure outside of it to judge the machine; compare only with runs in the same sandbox.")
+            .advice("Measure outside of it to judge the host. Compare only with runs in the same sandbox.")
     };
     Some(told.map(finding).collect())
 }
 
 const RESTRICTED: Rule = Rule {
     id: ids::rule::RESTRICTED_CONTAINER,
-    title: "A container refuses a part of what figures need",
+    title: "A container refuses system calls or capabilities",
     topic: "container",
-    about: "A restricted pod has no capabilities, and a seccomp filter refuses system calls. Figures that need io_uring, \
-            real-time priorities, memory policies, counters or SMBIOS are then missing or made another way. What is measured \
-            is as good as outside. Compare it with runs in containers of the same kind: `container` is a setting of the run.",
-    method: "Fires inside of a container (by the signs of `assay machine`) where /proc/self/status shows a seccomp filter, where \
-             CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_PERFMON or CAP_DAC_READ_SEARCH is missing from CapEff (a capability that includes \
-             it counts), or where the user namespace is not the first one. What a filter refuses cannot be read: the facts \
-             name what the default profile of containerd and Docker refuses. No verdict changes.",
-    calm: "no container that refuses calls",
+    meaning: "This container lacks capabilities, or a seccomp filter refuses system calls. Figures that need io_uring, real-time \
+             priorities, memory policies, counters or SMBIOS are missing or measured another way. The others are as good as \
+             outside.",
+    action: "Measure in a privileged pod for all figures. Otherwise compare with runs in containers of the same kind. See it: assay \
+             machine --all",
+    when: "A container has a seccomp filter or its own user namespace. Or CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_PERFMON or \
+             CAP_DAC_READ_SEARCH is missing. No verdict changes.",
+    how: "Containers are found by the signs of assay machine. The rest is Seccomp and CapEff of /proc/self/status (a capability \
+             that includes a missing one counts), and a user namespace that is not the first one. What a filter refuses cannot be \
+             read: the facts name what the default profile of containerd and Docker refuses. `container` is a setting of the run.",
+    calm: "no calls refused by a container",
     looked_at: "CapEff, Seccomp",
     source: file!(),
     check: restricted,
@@ -70,7 +75,7 @@ fn restricted(evidence: &Evidence) -> Option<Vec<Finding>> {
     let container = evidence.machine.container.as_ref()?;
     let Some(headline) = restriction(evidence.machine) else { return Some(Vec::new()) };
     let lost = container.limits.iter().map(|limit| format!("{} ({})", limit.costs, limit.limit));
-    let cause = format!("Missing in it: {}.", lost.collect::<Vec<_>>().join("; "));
+    let cause = format!("Missing or measured another way: {}.", lost.collect::<Vec<_>>().join("; "));
     let facts = container.limits.iter().map(|limit| {
         let path = limit.sign.split(": ").next().unwrap_or(&limit.sign);
         Fact::new(limit.limit, limit.costs, path)

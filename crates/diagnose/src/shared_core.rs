@@ -15,14 +15,17 @@ const SHARED_CORE: Rule = Rule {
     id: ids::host::rule::SHARED_CORE,
     title: "Another thread shared the core",
     topic: "shared core",
-    about: "The two threads of a core with SMT share its fetching and its units: while the other one works, this one does half to \
-            nearly all of what it does alone, by the kind of work. A guest sees neither the other thread nor who runs there, and no steal \
-            time: it has its CPU all the while, and less of it. Figures of core-bound rows at the clock count only windows without it.",
-    method: "After each window of work on one CPU a loop of taken branches is timed, in cycles of the core clock that is read just before: \
-             about one a round where the core fetches for one thread, twice that where it fetches for two in turn. A look counts as shared \
-             from 1.5 times the lowest twentieth of all looks on. Fires from 5 % of looks; says nothing below 40 looks, or where \
-             the lowest are above 1.6 cycles: then the core was never alone, or fetches otherwise. The price is that of series with \
-             five windows of either kind: their median beside another thread over that alone.",
+    meaning: "Two threads of a core share its units: while the other works, this one is up to twice as slow. A guest sees neither \
+             the other thread nor steal. Core-bound figures at the clock leave such windows out.",
+    action: "Judge this host by several runs at different hours, or rent whole cores. On your own host keep the siblings free. See \
+             it: assay run --only cpu.clock,syscall.getpid --profile standard --new",
+    when: "From 5 % of the probes on the core fetched for two threads. It needs 40 probes, and lowest probes of at most 1.6 \
+             cycles per round.",
+    how: "After each window of work on one CPU Assay times a loop of taken branches, in cycles of the core clock read just \
+             before. A round takes about one cycle where the core fetches for one thread, and two where it alternates between two. \
+             A probe counts as shared from 1.5 times the lowest twentieth of all probes on. With the lowest above 1.6 cycles the \
+             core was never alone, or fetches otherwise. The price is that of figures with five windows of either kind: their \
+             median with another thread over that without.",
     calm: "core not shared while measured",
     looked_at: "a loop of branches",
     source: file!(),
@@ -53,14 +56,14 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         |of: &[f64]| median(of).map_or("–".to_string(), |cycles| format!("{cycles:.2} cycles a round"));
     let source = "covariate fetch_cycles";
     let mut facts = vec![
-        Fact::new("looks beside another thread", format!("{} of {}", percent(share), all.len()), source),
-        Fact::new("a loop of branches alone", cycles(&alone), source),
-        Fact::new("beside another thread", cycles(&beside), source),
+        Fact::new("probes with another thread busy", format!("{} of {}", percent(share), all.len()), source),
+        Fact::new("loop of branches, core alone", cycles(&alone), source),
+        Fact::new("loop of branches, another thread busy", cycles(&beside), source),
     ];
     let middle = median(&prices.iter().map(|(price, _)| *price).collect::<Vec<f64>>());
     if let (Some(middle), Some((most, of))) = (middle, prices.last()) {
-        let words = format!("{middle:.2} times as long in the middle of {} series", prices.len());
-        facts.push(Fact::new("work beside another thread takes", words, source));
+        let words = format!("{middle:.2} times as long, median of {} figures", prices.len());
+        facts.push(Fact::new("work with another thread busy takes", words, source));
         facts.push(Fact::new("most", format!("{most:.2} times as long"), *of));
     }
     let left_out =
@@ -68,21 +71,21 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (windows, at_clock) =
         left_out.fold((0, 0), |(windows, series), left| (windows + left.windows, series + 1));
     if at_clock > 0 {
-        let words = format!("{windows} of {at_clock} series");
+        let words = format!("{windows} of {at_clock} figures");
         facts.push(Fact::new("windows that figures at the clock leave out", words, source));
     }
     let takes =
         middle.map_or(String::new(), |middle| format!(". Work then takes {middle:.2} times as long."));
     let (cause, advice) = match evidence.machine.hypervisor {
         Hypervisor::Guest(_) => (
-            "The host runs something else on the other thread of the core: another guest, or another CPU of this one. It takes a part of \
-             what the core can do and no time, so steal is zero.",
-            "Judge this machine by several runs at different hours. To get rid of it: an instance with whole cores or a host of one's \
-             own. Operator: pin guests to whole cores, or schedule by core.",
+            "The host ran other work on the core's other thread: another guest, or another CPU of this one. That takes \
+             throughput but no time, so steal is zero.",
+            "Judge this host by several runs at different hours, or rent whole cores. Operator: pin guests to whole cores, \
+             or use core scheduling.",
         ),
         _ => (
-            "Something ran on an SMT sibling of the CPU that was measured, or this is a guest that does not know it.",
-            "See who uses the siblings (background-load), and keep them free while measuring.",
+            "Other work ran on an SMT sibling of the measured CPU. Or this is a guest, and nothing reports it.",
+            "See what uses the siblings (background-load), and keep them free while you measure.",
         ),
     };
     Some(vec![

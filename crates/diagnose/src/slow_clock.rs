@@ -13,17 +13,18 @@ pub const RULES: &[Rule] = &[SLOW];
 
 const SLOW: Rule = Rule {
     id: ids::rule::SLOW_CLOCK,
-    title: "The core clock is below what the machine claims",
+    title: "The core clock is below the reported one",
     topic: "clock",
-    about: "A processor is sold with a base clock, which it keeps under any load that its cooling and its power supply \
-            are made for; light loads run above it. A measured clock below it means that somebody or something holds the \
-            core back: a governor, a cap, heat, a power limit, a firmware's setting. All that runs in the core is slower \
-            by as much. Load raises the clock: what the kernel shows for an idle core says nothing.",
-    method: "The clock of a visit is the median of those beside its windows. Fires when the 95 % interval of the median \
-             over all visits (six at least) lies below 95 % of the base clock, or, where scaling_max_freq is below \
-             cpuinfo_max_freq, below 95 % of the latter. The base clock is base_frequency, what cpuid's leaf 16h or the \
-             model's name says, or acpi-cpufreq's highest (which has no turbo in it). A guest without cpufreq is told \
-             in a note: the claim is its host's, and the host may have meant it.",
+    meaning: "A processor keeps its base clock under any load that its cooling and power supply are made for. Here something keeps \
+             it lower: a governor, a cap, heat, a power limit or firmware. All work inside the core is slower by the same share.",
+    action: "Remove the cause that the finding names, such as the governor: cpupower frequency-set -g performance. See it: assay \
+             run --only cpu.clock --profile standard --new",
+    when: "The 95 % interval of the median clock over passes (six at least) lies below 95 % of the base clock. With a cap the \
+             hardware's highest clock counts. In a guest without cpufreq it is a note.",
+    how: "The clock of a pass is the median of those read with its windows. The base clock is base_frequency, what CPUID leaf \
+             16h or the model name gives, or acpi-cpufreq's highest (which has no turbo in it). A cap is scaling_max_freq below \
+             cpuinfo_max_freq. A guest has its base clock from the host, which may have meant the lower one. Load raises the clock: \
+             what the kernel shows for an idle core says nothing.",
     calm: "core clock at or above base",
     looked_at: "timed additions",
     source: file!(),
@@ -83,22 +84,22 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
     let found = causes(evidence);
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let unseen = guest && evidence.machine.frequency.driver.is_none();
-    let ghz = format!("{middle:.2} GHz ({:.2} to {:.2})", interval.low, interval.high);
+    let ghz = format!("{middle:.2} GHz ({:.2}–{:.2})", interval.low, interval.high);
     let (sentences, advice): (Vec<&str>, Vec<&str>) =
         found.iter().map(|cause| (cause.sentence, cause.advice)).unzip();
     let (cause, advice) = match (found.is_empty(), unseen) {
         (false, _) => (sentences.join(" "), advice.join(" ")),
         (true, true) => (
-            "A guest cannot see who sets the clock: its host saves power, shares the core with neighbours, or sells \
-             a name whose clock it does not keep."
+            "A guest cannot see what sets the clock. The host may save power, share the core, or not keep the clock of its \
+             model name."
                 .to_string(),
-            "Take the measured clock for this machine's own; ask the host's owner for its power settings.".to_string(),
+            "Plan with the measured clock. Ask the provider for the host's power settings.".to_string(),
         ),
         (true, false) => (
-            "Nothing that the kernel shows explains it: a power limit (RAPL, a BMC's power cap), firmware's energy \
-             setting or wide vector work may."
+            "Nothing that the kernel reports explains it. A power limit (RAPL, a BMC's cap), firmware's energy setting or \
+             wide vector work may."
                 .to_string(),
-            "Look at the firmware's power profile, and with turbostat at PkgWatt and the limits it prints first."
+            "Look at the firmware's power profile. See PkgWatt and the limits that turbostat prints first."
                 .to_string(),
         ),
     };
@@ -148,10 +149,10 @@ fn causes(evidence: &Evidence) -> Vec<Cause> {
     }
     if is_capped(evidence) {
         causes.push(Cause {
-            label: "allowed at most",
+            label: "highest allowed clock",
             value: format!("{:.2} GHz", frequency.max_khz.unwrap_or(0) as f64 / 1e6),
             source: "scaling_max_freq".into(),
-            sentence: "Somebody capped the clock below what the processor offers.",
+            sentence: "A cap limits the clock below what the processor offers.",
             advice: "Lift the cap: cpupower frequency-set -u with the value of cpuinfo_max_freq.",
         });
     }
@@ -171,7 +172,7 @@ fn causes(evidence: &Evidence) -> Vec<Cause> {
             label: "turbo",
             value: "off".into(),
             source: "intel_pstate/no_turbo, cpufreq/boost".into(),
-            sentence: "Turbo is off, so nothing makes up for what else slows the core.",
+            sentence: "Turbo is off, so the clock cannot rise above base.",
             advice: "Allow turbo (no_turbo to 0, boost to 1).",
         });
     }
@@ -190,9 +191,9 @@ fn hot(tracks: &[Track]) -> Option<Cause> {
     let (left, limit, degrees, name) = nearest;
     (left <= NEAR).then(|| Cause {
         label: "hottest",
-        value: format!("{degrees:.0} °C of {limit:.0} °C, which is critical"),
+        value: format!("{degrees:.0} °C, critical is {limit:.0} °C"),
         source: format!("time line temperature, {name}"),
-        sentence: "It was so hot that processors slow down to protect themselves.",
+        sentence: "The processor was nearly critically hot, and slows down to protect itself.",
         advice: "Look at fans, heat sink and the air around the machine.",
     })
 }
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(found(&at(&LOADED_GHZ), &machine), Some(Vec::new()), "load alone reaches turbo");
         let idle = words(&at(&IDLE_GHZ), &machine);
         let wanted =
-            "The core runs at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel shows";
+            "The core runs at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel reports";
         assert!(idle.starts_with(wanted), "{idle}");
     }
 
@@ -253,7 +254,7 @@ mod tests {
         let mut machine = laptop();
         machine.frequency.max_khz = Some(2_000_000);
         let capped = words(&at(&[2.0]), &machine);
-        assert!(capped.contains("38 % below its highest clock of 3.20 GHz. Somebody capped"), "{capped}");
+        assert!(capped.contains("38 % below its highest clock of 3.20 GHz. A cap limits"), "{capped}");
         machine.frequency.turbo = Some(false);
         assert!(words(&at(&[2.0]), &machine).contains("Turbo is off"));
 
@@ -273,9 +274,9 @@ mod tests {
         };
         run.time_lines =
             vec![line(TimeLine::CRITICAL, &[100.0]), line(TimeLine::TEMPERATURE, &[62.0, 96.0, 73.0])];
-        assert!(words(&run, &laptop()).contains("so hot"), "{}", words(&run, &laptop()));
+        assert!(words(&run, &laptop()).contains("critically hot"), "{}", words(&run, &laptop()));
         run.time_lines[1] = line(TimeLine::TEMPERATURE, &[62.0, 69.0, 73.0]);
-        assert!(words(&run, &laptop()).contains("Nothing that the kernel shows"));
+        assert!(words(&run, &laptop()).contains("Nothing that the kernel reports"));
     }
 
     #[test]

@@ -15,17 +15,19 @@ pub const RULES: &[Rule] = &[COST, CAPACITY];
 
 const COST: Rule = Rule {
     id: ids::rule::SMT_COST,
-    title: "What a busy neighbour costs",
+    title: "What a busy sibling or neighbour core costs",
     topic: "SMT",
-    about: "A core with two threads has one set of execution units and caches: while both threads are busy, each is slower \
-            than alone, though CPU% counts two full CPUs. How much depends on the call. Beside it stands what SMT costs \
-            when it is merely on. On a machine without SMT the neighbour is another core, which shares memory, \
-            last-level cache and turbo, and the kernel's locks.",
-    method: "Each pinned case of assay smt table is measured alone, beside the same work, beside a spinner and with SMT off, \
-             in turns. Costs are ratios of pairs of the same pass; one counts as paying (or the same) where its whole \
-             95 % interval lies beyond (within) 2 %. Calls of several processes are those with several seats and those \
-             that make children. Published expectation (lmbench tables with hyper-threading on and off): single-process \
-             calls unaffected, pipe and fork+exit pay a little.",
+    meaning: "Two threads of a core share its units and caches. While both are busy, each is slower than alone, yet CPU% counts two \
+             full CPUs. Without SMT the neighbour is another core, which shares memory, L3, turbo and kernel locks.",
+    action: "Judge headroom by the cost of the calls that your service makes, not by CPU%. See it: assay smt table --profile \
+             standard",
+    when: "A pinned call surely takes longer with a busy neighbour, or another time with SMT off. Surely means that its whole 95 \
+             % interval lies beyond 2 %.",
+    how: "Each pinned call of assay smt table is measured alone, with the same work on the neighbour, with a spinner there, and \
+             with SMT off, alternately. Costs are ratios of pairs of the same pass; a call is the same if its whole interval lies \
+             within 2 %. Calls of several processes are those with several tasks, and those that create children. Published \
+             expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and fork+exit pay \
+             a little.",
     calm: "a busy sibling costs nothing",
     looked_at: "each call twice",
     source: file!(),
@@ -45,7 +47,7 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let expected = expectation(&rows);
     let headline = if let Some((row, cost)) = of_all {
         format!(
-            "A busy {beside} makes {} take up to {:.2} times as long. Plan by this, not by CPU %.",
+            "A busy {beside} makes {} take up to {:.2} times as long. Plan by this, not by CPU%.",
             title(row),
             cost.ratio.ratio
         )
@@ -54,8 +56,9 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     } else {
         return Some(Vec::new());
     };
-    let merely_on = expected
-        .unwrap_or_else(|| "SMT could not be switched off here, so nothing is said of SMT merely on".into());
+    let merely_on = expected.unwrap_or_else(|| {
+        "SMT could not be switched off here, so its cost while merely on is unknown".into()
+    });
     let cause = match beside {
         "SMT sibling" => "Two threads of a core share its units, caches and branch predictors.",
         _ => {
@@ -69,7 +72,7 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
         .facts(VARIANTS.into_iter().flat_map(|variant| facts_of(&rows, variant)))
         .facts(pays.map(|words| Fact::new("what pays", words, "smt table")))
         .confirm("assay smt table --profile standard")
-        .advice("Judge headroom by what the calls of your service pay, not by CPU%: two busy threads are not two cores.")])
+        .advice("Judge headroom by the cost of your service's calls, not by CPU%. Two busy threads are not two cores.")])
 }
 
 /// The call that a variant moves most, of those that surely pay for it.
@@ -100,19 +103,23 @@ const CAPACITY: Rule = Rule {
     id: ids::rule::SMT_CAPACITY,
     title: "What CPU% hides",
     topic: "SMT",
-    about: "Linux counts each thread of a core as a CPU, busy or idle. With one of two siblings busy it shows half, though the core \
-            may be nearly used up: the second thread adds its yield less one, not as much again. So an SMT machine looks emptier than it \
-            is at light load, and near full load its curve bends. On a machine without SMT work and CPU% go in a straight line.",
-    method: "assay smt. Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
-             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling busy and t2 that \
-             with both (times the clock over the clock with everything busy); the machine's is the mean over its cores. Work can grow to 1 / U times \
-             today's, while CPU% u suggests 1 / u. Attainment is the work done over the most that was done; the gap is the most by which it is ahead of CPU%, its \
-             interval by the bootstrap over passes. Without siblings CPU% is said to tell what is used only where the whole interval of the used share lies within 3 \
-             points of it at all of 10, 20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does most with \
-             one thread busy. Idle cores are taken first, as Linux does, where not said otherwise. Assumed: the work to come is of the same kind, and is not held up by anything but CPU. Without siblings: a second core that gives less than 1.7 \
-             times one, by its whole interval, is no core of its own, or is held back by a quota, a busy host or a clock that falls. U as IBM's PURR defines it; \
-             published yields are 1.15 to 1.6.",
-    calm: "CPU % of two cores within 3 points",
+    meaning: "Linux counts each thread of a core as a CPU. With one of two siblings busy CPU% shows half, though the second thread \
+             adds far less than the first. So a host with SMT looks emptier than it is.",
+    action: "Find the throughput at full load and keep a margin of it. Never extrapolate from CPU%. See it: assay smt --fine; assay \
+             utilization",
+    when: "assay smt measured what a second thread adds. Without SMT: work is more than 3 points ahead of CPU%, or a second core \
+             gives less than 1.7 times one. Contradicting figures of one core and of all are a warning.",
+    how: "Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
+             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling \
+             busy and t2 that with both (times the clock over the clock with everything busy); the host's is the mean over its \
+             cores. Work can grow to 1 / U times today's, while CPU% u suggests 1 / u. Attainment is the work done over the most \
+             that was done; the gap is the most by which it is ahead of CPU%, its interval by the bootstrap over passes. Without \
+             siblings CPU% counts as right only if the whole interval of the used share lies within 3 points of it at all of 10, \
+             20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does \
+             most with one thread busy. Idle cores are taken first, as Linux does, unless noted. Assumed: future work is of the \
+             same kind, and only CPU limits it. A second core below 1.7 times one, by its whole interval, is no core of its own, or \
+             a quota, a busy host or a falling clock slows it. U as IBM's PURR defines it; published yields are 1.15 to 1.6.",
+    calm: "CPU% of two cores within 3 points",
     looked_at: "work at each load",
     source: file!(),
     check: capacity_of_cores,
@@ -121,8 +128,8 @@ const CAPACITY: Rule = Rule {
 /// Two cores that together do less than this many times the work of one are not two.
 const TWO_CORES: f64 = 1.7;
 
-const FULL_LOAD: &str = "Find the throughput at full load and keep a margin of that; never extrapolate from CPU%. \
-                         `assay utilization` says how full the cores are now.";
+const FULL_LOAD: &str = "Find the throughput at full load and keep a margin of it. Never extrapolate from CPU%. assay \
+                         utilization shows how full the cores are now.";
 
 fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     let levels = Levels::of(evidence.series);
@@ -136,9 +143,9 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (draft, advice) = match contradiction {
         Some(words) => (
             Finding::warning(CAPACITY.id, contradicting(&study, &words))
-                .cause("What all cores share (memory, power, clock) only takes work away. So one of both figures was disturbed, or the two CPUs are no \
-                        threads of one core. Nothing is concluded from them."),
-            "Measure again on a quiet machine; `assay run --only cpu.pair-slowdown` shows which CPUs share a core.",
+                .cause("Shared memory, power and clock can only reduce work. So one of the two figures was disturbed, or \
+                        the two CPUs are not threads of one core. No conclusion is drawn."),
+            "Measure again on a quiet host. assay run --only cpu.pair-slowdown shows which CPUs share a core.",
         ),
         None if study.smt => (
             Finding::note(CAPACITY.id, format!("{}{half}", second_thread(found))).cause(of_threads(found)),
@@ -149,9 +156,9 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "Two CPUs do {:.2} times the work of one, although the kernel reports them as two cores",
                 found.mid
             ))
-                .cause("No SMT is told here, and still the second CPU gives much less than a core: siblings that a hypervisor hides, a \
-                        quota, a host that is busy, or a clock that falls with load."),
-            "See which with `assay run --only cpu.pair-slowdown` (hidden siblings), and among the findings (quota, stolen time, clock).",
+                .cause("The kernel reports no SMT, yet the second CPU adds much less than a core. Causes: hidden siblings, \
+                        a quota, a busy host, or a clock that falls with load."),
+            "Look for hidden siblings (assay run --only cpu.pair-slowdown), and for findings on quota, steal and clock.",
         ),
         // Each CPU is a core of its own, if the second does what a core does. What lies between
         // tells nothing.
@@ -160,8 +167,8 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
         None => match (study.cpu_percent_tells(), study.sentence(0.5)) {
             (Some(false), _) => (
                 Finding::note(CAPACITY.id, format!("Two cores do {:.2} times the work of one{half}", found.mid))
-                    .cause("Cores share turbo, power, caches and memory, and a request costs more CPU time at light load: work does not \
-                            grow as CPU% does."),
+                    .cause("Cores share turbo, power, caches and memory, and a request costs more CPU time at light load. \
+                            So work does not grow as CPU% does."),
                 FULL_LOAD,
             ),
             (Some(true), _) => return Some(Vec::new()),
@@ -174,12 +181,12 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
 fn of_threads(found: Yield) -> &'static str {
     match found {
         Yield { hi, .. } if hi < 1.0 => {
-            "Two threads of a core share its units and caches, and hinder each other at this work: the core does most with \
-             one of them busy, where CPU% says half."
+            "Two threads of a core slow each other at this work. The core does most with one of them busy, where CPU% shows \
+             half."
         }
         Yield { lo, .. } if lo > TWO_CORES => {
-            "CPU% counts each thread as a CPU of its own, and at this work two of them do nearly what two cores do. Work that waits \
-             less may gain far less; or these CPUs are cores that are said to be threads."
+            "At this work two threads do nearly what two cores do. Work that waits less may gain far less. Or these CPUs \
+             are cores that the kernel reports as threads."
         }
         _ => {
             "Two threads of a core share its units and caches. CPU% counts the second as a CPU of its own, so the core looks half \

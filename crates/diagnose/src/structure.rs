@@ -11,15 +11,16 @@ const NODES: &str = "/sys/devices/system/node/node*";
 
 const ONE_NODE: Rule = Rule {
     id: ids::rule::PACKAGES_IN_ONE_NODE,
-    title: "Several packages under one NUMA node",
+    title: "Several sockets in one NUMA node",
     topic: "NUMA",
-    about: "Each package of a server has had its own memory controllers since 2003 (AMD) and 2008 (Intel). Where the kernel \
-            shows several of them in one node, it does not know whose memory is near: firmware interleaves the nodes, NUMA \
-            is off (numa=off), or a guest was given sockets without nodes. Tasks and their memory then end up on different \
-            packages by chance, and figures of memory and of two tasks change from run to run.",
-    method: "Fires where a node has online CPUs of two packages or more, by the kernel's package ids. Machines whose \
-             packages share one memory controller (front-side bus, until 2008) are so by design; it cannot be told from \
-             here.",
+    meaning: "Each socket has its own memory controllers. If one NUMA node has several sockets, the kernel cannot place memory near \
+             its tasks. Figures of memory and of two tasks then change from run to run by chance.",
+    action: "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline. In a guest have the host pass \
+             nodes with the sockets. See it: lscpu; numactl --hardware",
+    when: "A NUMA node has online CPUs of two sockets or more. Hosts whose sockets share one memory controller (front-side bus, \
+             until 2008) are so by design.",
+    how: "Sockets are the kernel's physical package ids. Each package has had its own memory controllers since 2003 (AMD) and \
+             2008 (Intel). Causes: firmware interleaves the nodes, NUMA is off (numa=off), or a guest got sockets without nodes.",
     calm: "",
     looked_at: "sysfs nodes",
     source: file!(),
@@ -43,11 +44,11 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
     let (cause, advice) = match guest {
         true => (
-            "The guest was given sockets without NUMA nodes: where its memory is on the host, nothing tells.",
-            "Have the host's owner pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
+            "The guest got sockets without NUMA nodes, so it cannot know where its memory is on the host.",
+            "Have the provider pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
         ),
         false => (
-            "Firmware interleaves the memory of all packages, NUMA is switched off, or the packages share one memory \
+            "Firmware interleaves the memory of all sockets, NUMA is switched off, or the sockets share one memory \
              controller as before 2008.",
             "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline.",
         ),
@@ -62,10 +63,10 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     })
         .cause(cause)
-        .fact(format!("packages in node {node}"),
+        .fact(format!("sockets in node {node}"),
                 count,
                 format!("/sys/devices/system/node/node{node}/cpulist"))
-        .fact("packages",
+        .fact("sockets",
                 packages.len(),
                 "/sys/devices/system/cpu/cpu*/topology/physical_package_id")
         .fact("NUMA nodes", machine.nodes.len(), NODES)
@@ -77,12 +78,14 @@ const NO_DISTANCE: Rule = Rule {
     id: ids::rule::NODES_WITHOUT_DISTANCE,
     title: "NUMA nodes without distances",
     topic: "NUMA",
-    about: "The kernel decides by the distances of nodes which memory to take when the near one is full, how far the \
-            scheduler moves tasks, and which nodes page reclaim and balancing look at. Where firmware gives none, or the \
-            same for all, every node looks equally far, and so does a guest's whose host passed nodes without distances.",
-    method: "Fires where there are several nodes, and each tells no distances at all, or none to another node above 10, the \
-             distance of a node to itself. The default of 10 and 20 is no \
-             table of firmware either, but may well be true: nothing is said of it.",
+    meaning: "Distances decide which memory the kernel takes when the near node is full. They also decide how far the scheduler \
+             moves tasks and where page reclaim looks. Without them every node looks equally far.",
+    action: "In a guest have the host pass distances (QEMU: -numa dist). On bare metal look for newer firmware. See it: numactl \
+             --hardware",
+    when: "There are several nodes, and none reports a distance, or none to another node above 10. The default of 10 and 20 does \
+             not count, as it may be true.",
+    how: "10 is the distance of a node to itself; 10 and 20 stand where firmware has no table (SLIT). Benchmark memory.nodes \
+             measures the real latencies.",
     calm: "",
     looked_at: "sysfs nodes",
     source: file!(),
@@ -107,13 +110,13 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
         true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
         false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
     })
-        .cause("Firmware has no table of distances (SLIT), or this description of the machine was made without it: for the \
-                kernel all nodes are equally far.")
+        .cause("Firmware has no table of distances (SLIT), or this snapshot lacks it. For the kernel all nodes are equally \
+                far.")
         .fact("NUMA nodes", nodes.len(), NODES)
         .fact(format!("distances of node {}", nodes[0].id),
                 if missing { "none".to_string() } else { clipped(&told) },
                 format!("/sys/devices/system/node/node{}/distance", nodes[0].id))
         .confirm("numactl --hardware; cat /sys/devices/system/node/node*/distance")
-        .advice("In a guest: have distances passed (QEMU: -numa dist). On bare metal: look for newer firmware. memory.nodes \
-                 measures what they are.")])
+        .advice("In a guest have distances passed (QEMU: -numa dist). On bare metal look for newer firmware. Benchmark \
+                 memory.nodes measures the real latencies.")])
 }

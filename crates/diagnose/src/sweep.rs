@@ -15,17 +15,20 @@ const EFFECT: Rule = Rule {
     id: ids::sweep::rule::SWEEP_EFFECT,
     title: "What the knobs of a sweep do",
     topic: "setting",
-    about: "Whether the benchmark depends on the knobs at all, where its response is best, and by how much better that is than the setting \
-            that was there. Where all cells lie within the noise, and a difference of a tenth would have been seen, it says that these knobs do not matter \
-            here: that is a result. The best cell is named with all that cannot be told apart from it.",
-    method: "Each pass visits all cells in a fresh random order and the setting that was there before every eighth; level, drift and noise are fitted \
-             at once on logarithms (docs/method/sweeps.md). Whether they matter is asked of all visits together, before any cell: the values of each \
-             knob, a trend along it where they are numbers, whether one knob depends on the other, then any two cells; by permutation within passes, \
-             at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, unless the knobs move that. Cells are called best \
-             that are within the simultaneous 95 % bound of the best one. Regions are the shortest description of rows and columns as falling, ragged and \
-             flat pieces. Switches are counted in the same visits; what goes together is said by rank correlation from 0.7 on, and is no proof. What to set is the area of \
-             neighbouring settings whose gain is largest at the lower end of an interval that holds for all areas together; a compromise is the same among those \
-             whose response is at most 10 % worse.",
+    meaning: "It shows whether the benchmark depends on the knobs, where its response is best, and how much better than before. No \
+             effect is a result too. Cells that cannot be separated from the best one are named with it.",
+    action: "Set the knobs as the finding advises, then measure the old and the new setting once more. See it: assay sweep \
+             BENCHMARK --knob NAME=OLD,NEW",
+    when: "A sweep finds an effect at 5 % over all its questions. Or it finds none, and would have seen one of 10 %.",
+    how: "Each pass visits all cells in a fresh random order, and the setting before the sweep every eighth visit; level, drift \
+             and noise are fitted at once on logarithms (docs/method/sweeps.md). The questions go to all passes together before any \
+             cell: the values of each knob, a trend along it if they are numbers, whether one knob depends on the other, then any \
+             two cells; by permutation within passes, at 5 % over all questions (closed testing). Core-bound work is brought to one \
+             core clock, unless the knobs move that. Best cells are those within the simultaneous 95 % bound of the best one. \
+             Regions are the shortest description of rows and columns as falling, ragged and flat pieces. Switches are counted in \
+             the same passes; a rank correlation is named from 0.7 on, and is no proof. The advice is the area of neighbouring \
+             settings with the largest gain at the lower end of an interval that holds for all areas together; a compromise is the \
+             same among those with a response at most 10 % worse.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -36,10 +39,13 @@ const TRADE: Rule = Rule {
     id: ids::sweep::rule::SWEEP_TRADE,
     title: "Throughput against response",
     topic: "trade-off",
-    about: "One setting is rarely best for both: long slices and few preemptions finish a fixed amount of work sooner and let \
-            whoever wakes wait longer. The settings named here are beaten by no other in both; the rest of the map need not be looked at.",
-    method: "A setting dominates another if it is better in one metric by more than the noise of both and not worse in the other by more \
-             than that. What no other dominates is the Pareto front.",
+    meaning: "One setting is rarely best for both. Long slices and few preemptions finish fixed work sooner, but a woken task waits \
+             longer. No setting beats the listed ones in both; the rest of the map does not matter.",
+    action: "Choose among the listed settings by what your service needs, throughput or response. See it: assay sweep BENCHMARK \
+             --knob NAME=OLD,NEW",
+    when: "The sweep measured throughput and response at each setting, and one of them depends on the knobs.",
+    how: "A setting dominates another if it is better in one metric by more than the noise of both, and not worse in the other \
+             by more than that. Settings that no other dominates form the Pareto front.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -82,7 +88,7 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
             ),
         )
         .cause(format!(
-            "All {} cells lie within the noise: visits of one cell differ by {}. Would have been seen: {}.",
+            "All {} cells lie within the noise: passes of one cell differ by {}. Effects from this size on would show: {}.",
             charted.cells,
             percent(charted.surface.noise),
             words::seen(sweep, charted)
@@ -104,19 +110,19 @@ fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
     let floor = percent(surface.matters.floor.exp() - 1.0);
     let mut facts = vec![
         fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
-        fact("noise of one visit", percent(surface.noise)),
+        fact("noise of one pass", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
-        fact("smallest difference between two cells that would be told", floor),
+        fact("smallest visible difference between two cells", floor),
     ];
     facts.extend(
-        charted.clock.map(|ghz| fact("all visits brought to one core clock", format!("{ghz:.2} GHz"))),
+        charted.clock.map(|ghz| fact("all passes brought to one core clock", format!("{ghz:.2} GHz"))),
     );
     facts.extend(surface.answers.iter().map(|answer| {
         let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
         fact(&words::asked(sweep, answer.asked), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
-    facts.push(fact("at the setting that was there", format!("{level} ({})", words::before(sweep))));
+    facts.push(fact("at the setting before", format!("{level} ({})", words::before(sweep))));
     facts
 }
 
@@ -185,18 +191,17 @@ fn p_words(p: f64) -> String {
 fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
     let together = words::together(charted);
     let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
-        ("", None) => "Nothing was counted beside it that could say why.".to_string(),
+        ("", None) => "Nothing was counted that could explain it.".to_string(),
         ("", Some(_)) => format!(
-            "Over the whole map neither switches nor waiting go with it closely{}; the regions say where they do.",
+            "Over the whole map neither switches nor waiting follow it closely{}. The regions show where they do.",
             words::closest(charted)
         ),
-        (together, _) => format!("Over the map it goes with {together}."),
+        (together, _) => format!("Over the map it correlates with {together}."),
     };
     match sweep.target.bench == ids::hackbench::HACKBENCH && charted.measure == &sweep.target {
         true => format!(
-            "Tasks of one group are I/O-bound: they sleep when a partner has nothing for them (voluntary switches). Groups are \
-             CPU-bound against each other: their turns end by preemption or with the slice (involuntary ones), which these knobs \
-             move. {counted}"
+            "Tasks of one group sleep when a partner has nothing for them (voluntary switches). Groups compete for CPUs: \
+             their turns end by preemption or with the slice (involuntary switches), which these knobs change. {counted}"
         ),
         false => counted,
     }
@@ -249,7 +254,7 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
             words::beside(response, cell)
         )
     };
-    let further = || fact("further settings of the front", (count - LISTED).to_string());
+    let further = || fact("further settings of the Pareto front", (count - LISTED).to_string());
     let kept = facet.front.contains(&facet.target.control);
     let own = if kept { "The present one is among them." } else { "The present one is not." };
     let headline = match count {
@@ -269,8 +274,8 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
     });
     Some(Finding::note(TRADE.id, headline)
         .cause(format!(
-            "Throughput ({}) and response ({}) were measured at each setting, side by side. Between settings of the front one gains in \
-             one what it loses in the other, or nothing that can be told.",
+            "Each setting has a figure for throughput ({}) and one for response ({}). Between the listed settings one \
+             figure gains what the other loses, or nothing significant.",
             sides[0], sides[1]
         ))
         .facts(facet.front.iter().take(LISTED).map(|cell| fact(&words::setting(sweep, *cell), spot(*cell))))

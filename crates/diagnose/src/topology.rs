@@ -2,7 +2,7 @@
 //! numbered wrongly, CPUs that do not stay where they are.
 
 use super::distances::{
-    Contention, Measured, believed_llcs, contention, cores_among, groups, shared_cores, transfers, words,
+    Contention, Measured, contention, cores_among, groups, reported_llcs, shared_cores, transfers, words,
 };
 use super::words::{at_most, clipped, figure, percent};
 use super::{Evidence, Rule};
@@ -30,18 +30,20 @@ fn guest(machine: &Machine) -> bool {
 
 const HIDDEN_LLC: Rule = Rule {
     id: ids::rule::HIDDEN_LLC,
-    title: "The last-level cache is hidden from this guest",
+    title: "The host hides the last-level cache from this guest",
     topic: "topology",
-    about: "The kernel looks for an idle CPU among those that share a last-level cache. A guest that is not told of one has \
-            search domains of one core: tasks that wake each other stay on one CPU, a context-switch score looks splendid, \
-            and whoever is woken waits. The same guest with its cache shown behaves like its host. Which kernels: 3.10 keeps both tasks on one \
-            CPU where no cache is told (published: one-copy context switching 589 without a shared cache, 109 with one); 5.10, 6.1 and 6.12 \
-            spread them all the same, as each task stays on the CPU where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with \
-            a socket for each CPU). There the hidden cache costs the search for idle CPUs, and no score shows it.",
-    method: "Applies where the kernel believes that no two cores share a cache. Fires in a guest whose processor is of a kind \
-             that always has an L3 (EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them) while sysfs lists caches \
-             and none of level 3; or in a guest whose cores pass lines on in 20 to 70 ns by the median (through other caches \
-             it takes 80 and more), or drive each other's data out of a cache (memory.llc-sharing).",
+    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. Without one its search ends at one core. \
+             Tasks that wake each other may stay on one CPU: the score looks splendid, and the woken task waits.",
+    action: "Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on). \
+             See it: lscpu -C; assay run --only memory.core-to-core --new",
+    when: "A guest reports no cache that two cores share. Yet its processor model has an L3, lines pass between cores in 20–70 \
+             ns, or cores evict each other's data.",
+    how: "Models: EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them, where sysfs lists caches and none of level 3. \
+             Transfers: the median between cores; through other caches a line takes 80 ns and more. Evictions: memory.llc-sharing. \
+             Kernels differ: 3.10 keeps both tasks on one CPU without a reported cache (published: one-copy context switching 589 \
+             without a shared cache, 109 with one); 5.10, 6.1 and 6.12 spread them all the same, as each task stays on the CPU \
+             where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with a socket for each CPU). There \
+             the hidden cache costs the search for idle CPUs, and no score shows it.",
     calm: "",
     looked_at: "sysfs caches",
     source: file!(),
@@ -69,7 +71,7 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let one_core = |set: &CpuSet| cores_among(machine, set.iter()) < 2;
-    let alone = believed_llcs(machine).iter().all(one_core);
+    let alone = reported_llcs(machine).iter().all(one_core);
     if !alone || cores_among(machine, machine.cpus.online.iter()) < 2 || !guest(machine) {
         return Some(Vec::new());
     }
@@ -99,14 +101,14 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
         ),
     };
     Some(vec![Finding::warning(HIDDEN_LLC.id, headline)
-        .cause("The host does not pass its cache topology on: the scheduler's search for an idle CPU ends at one core, and \
-                where tasks that wake each other sit is left to chance: kernel 3.10 keeps them together, 5.10 to 6.12 spread them all the same.")
+        .cause("The host does not pass its cache topology on, so the scheduler's search for an idle CPU ends at one core. \
+                Kernel 3.10 then keeps tasks that wake each other together; 5.10 to 6.12 spread them.")
         .facts(passed)
         .facts(by_model.then(|| Fact::new("processor", processor, "/proc/cpuinfo")))
-        .fact("levels of cache that the kernel lists", told, CACHES)
+        .fact("levels of cache that the kernel reports", told, CACHES)
         .confirm("lscpu -C; assay run --only memory.core-to-core --profile standard --new")
-        .advice("Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on with its sockets, cores and \
-                 threads), and compare guests by pinned figures only.")])
+        .advice("Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu \
+                 host,l3-cache=on,host-cache-info=on with its sockets, cores and threads).")])
 }
 
 /// What one CPU's loads took before and after another CPU filled the cache, and after it had done
@@ -137,16 +139,17 @@ fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f6
 
 const NOT_SHARED: Rule = Rule {
     id: ids::rule::LLC_NOT_SHARED,
-    title: "A last-level cache is claimed for CPUs that do not share it",
+    title: "CPUs that do not share their reported last-level cache",
     topic: "topology",
-    about: "A guest may be told of one L3 over all its CPUs while they run on several of the host's packages or dies. The \
-            scheduler then moves tasks freely between CPUs that have no cache in common, counts on data being near, and \
-            sizes by last-level cache are wrong. The other way round it would keep them apart.",
-    method: "Fires where one L3 is listed for CPUs of several packages; or where transfers of lines fall into groups (see \
-             docs/method/topology.md for the error rates) that part the CPUs of one claimed cache: each part with two cores or \
-             more, lines inside taking 20 ns and more (below, they are threads of a core), lines between them 80 ns and \
-             more; or where a CPU's data stay in the cache (at most 15 % of what its own reading does, in nine visits of \
-             ten) while another CPU of the claimed cache reads as much.",
+    meaning: "The kernel reports one L3 for CPUs of several dies or sockets. The scheduler then moves tasks between CPUs without a \
+             common cache, as if their data were near. Sizes by last-level cache are wrong.",
+    action: "Keep tasks that share data inside one measured group. In a guest have the host pass its sockets and caches. See it: \
+             assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new",
+    when: "One L3 is listed for several sockets. Or lines take 20 ns or more inside groups of its CPUs and 80 ns or more between \
+             them. Or a CPU keeps its data while another reads as much.",
+    how: "Groups of line transfers split the CPUs of one reported cache, each part with two cores or more; below 20 ns CPUs are \
+             threads of a core (docs/method/topology.md has the error rates). A CPU keeps its data if the other CPU's reading does \
+             at most 15 % of what its own does, in nine passes of ten.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
@@ -162,8 +165,7 @@ fn not_shared(evidence: &Evidence) -> Option<Vec<Finding>> {
         draft
             .confirm("assay run --only memory.core-to-core,memory.llc-sharing --profile standard --new")
             .advice(
-                "Keep tasks that share data inside one measured group; in a guest, have the host's sockets and \
-                 caches passed as they are.",
+                "Keep tasks that share data inside one measured group. In a guest have the host pass its sockets and caches.",
             )
     };
     Some(found.into_iter().flatten().map(finish).collect())
@@ -181,10 +183,10 @@ fn over_packages(machine: &Machine) -> Option<FindingDraft> {
         format!("The kernel reports one L{} for {sockets} sockets. No cache spans sockets.", cache.level);
     Some(
         Finding::warning(NOT_SHARED.id, headline)
-            .cause("No cache reaches over packages: whoever described this machine gave all its sockets one.")
-            .fact("CPUs that share it by the kernel", &cache.cpus, CACHES)
+            .cause("No cache spans sockets. Firmware or the host describes one for all of them.")
+            .fact("CPUs that share it, as the kernel reports", &cache.cpus, CACHES)
             .fact(
-                "packages of these CPUs",
+                "sockets of these CPUs",
                 sockets,
                 "/sys/devices/system/cpu/cpu*/topology/physical_package_id",
             ),
@@ -202,7 +204,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
         parts.len()
     );
     let cause = if guest(evidence.machine) {
-        "The guest's CPUs run on several of the host's caches or packages, and it is told of one."
+        "The guest's CPUs run on several caches or sockets of the host, which reports one."
     } else {
         "The cache consists of parts (clusters, tiles), or firmware describes it wrongly."
     };
@@ -213,7 +215,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
             .fact("inside the groups", within, &key)
             .fact("between them", beyond, &key)
             .fact("noise between visits", percent(clusters.noise.unwrap_or(0.0)), &key)
-            .fact("CPUs that share it by the kernel", &cpus, CACHES),
+            .fact("CPUs that share it, as the kernel reports", &cpus, CACHES),
     )
 }
 
@@ -232,7 +234,7 @@ fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
             format!("CPUs {one} and {other} share no L3, although the kernel reports one for both"),
         )
         .cause(
-            "What one CPU reads does not drive the other's data out of the cache that both are said to have.",
+            "What one CPU reads does not evict the other's data from the cache that both are reported to share.",
         )
         .facts(contention_facts(&found)),
     )
@@ -242,7 +244,7 @@ fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
 fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Level, Vec<Vec<u32>>)> {
     let apart = |level: &&Level| level.within >= SHARED_NS.start && level.beyond >= ELSEWHERE_NS;
     levels.iter().filter(apart).find_map(|level| {
-        believed_llcs(machine).into_iter().find_map(|cpus| {
+        reported_llcs(machine).into_iter().find_map(|cpus| {
             let own = |group: &Vec<u32>| -> Vec<u32> {
                 group.iter().copied().filter(|cpu| cpus.contains(*cpu)).collect()
             };
@@ -257,14 +259,15 @@ const HIDDEN_SMT: Rule = Rule {
     id: ids::rule::HIDDEN_SMT,
     title: "Threads of one core look like cores",
     topic: "SMT",
-    about: "A guest whose virtual CPUs are threads of the host's cores, and which is not told so, puts two busy tasks on one \
-            core while others are idle: each runs at half to three quarters of its speed, and which pair it hits changes. \
-            Twice the cores are counted, and scaling by cores looks poor.",
-    method: "Fires where two CPUs of different cores by the kernel (or of which it tells no cores) slow each other by 1.25 \
-             times and more when both compute in registers: beyond four standard errors of the median of visits, by 1.2 \
-             times in four visits of five, and beyond what most pairs do; threads of a core must all slow each other. Of \
-             two CPUs alone nothing is said unless lines pass between them in less than 20 ns as well: a quota, or a host \
-             that has one core's time for both, slows them just so. docs/method/topology.md has the error rates.",
+    meaning: "The host shows threads of one core as cores of their own. Two busy tasks can land on one core while others idle: each \
+             runs at half to three quarters of its speed. Scaling by cores looks poor.",
+    action: "Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2, pinned CPUs). See it: assay run \
+             --only cpu.pair-slowdown --profile standard --new",
+    when: "Two CPUs of different reported cores slow each other by 1.25 times or more while both compute in registers. With two \
+             CPUs only, lines must also pass in less than 20 ns.",
+    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and is \
+             beyond what most pairs do; threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
+             quota, or by a host that has one core's time for both. docs/method/topology.md has the error rates.",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -287,7 +290,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
         pairs.into_iter().filter(|((one, other), _)| !siblings_by_kernel(machine, *one, *other)).collect();
     let Some(((one, other), slowdown)) = hidden.first().copied() else { return Some(Vec::new()) };
     let line = close.as_ref().and_then(|close| Some((close.pairs.value((one, other))?, &close.key)));
-    let cores = machine.cpus.cores.as_ref().map_or("not told".to_string(), |cores| cores.len().to_string());
+    let cores =
+        machine.cpus.cores.as_ref().map_or("not reported".to_string(), |cores| cores.len().to_string());
     let headline = match hidden.len() {
         1 => format!(
             "CPUs {one} and {other} are threads of one core ({slowdown:.2} × slower together). Nothing reports it."
@@ -299,14 +303,14 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(vec![Finding::warning(HIDDEN_SMT.id, headline)
         .cause(match guest(machine) {
             true => "The host gives the guest threads of its cores and shows each as a core of its own.",
-            false => "Firmware or the kernel does not tell which CPUs are threads of one core.",
+            false => "Firmware or the kernel does not report which CPUs are threads of one core.",
         })
         .fact("pairs that slow each other", pair_words(hidden.iter().map(|(pair, _)| *pair)), &key)
         .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
         .facts(line.map(|(ns, key)| Fact::new("line transfer between them", figure(ns, "ns"), key)))
-        .fact("cores by the kernel", cores, CORES)
+        .fact("cores that the kernel reports", cores, CORES)
         .confirm(format!("lscpu -e=CPU,CORE; {SLOWDOWNS}"))
-        .advice("Pin one busy task a pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
+        .advice("Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
 }
 
 /// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`:
@@ -330,12 +334,13 @@ const WRONG_SIBLINGS: Rule = Rule {
     id: ids::rule::WRONG_SIBLINGS,
     title: "SMT siblings are numbered wrongly",
     topic: "SMT",
-    about: "The scheduler fills cores before threads, and people pin by the list of siblings. Where that list names pairs \
-            that are on different cores, and real siblings are called cores, both do the opposite of what they mean. Old \
-            kernels also contradict themselves about who belongs to a package.",
-    method: "Fires where the kernel's own files contradict each other about cores or packages; or where pairs that it calls \
-             siblings do not slow each other when both compute in registers (below 1.25 times, beyond four standard \
-             errors). A warning where other pairs do instead.",
+    meaning: "The scheduler fills cores before threads, and people pin by the list of siblings. If that list is wrong, both do the \
+             opposite of what they mean.",
+    action: "Pin by the measured pairs. Report the list to the maker of the firmware or the operator of the host. See it: lscpu \
+             -e=CPU,CORE,SOCKET; assay run --only cpu.pair-slowdown --new",
+    when: "The kernel's files contradict each other about cores or packages. Or reported siblings do not slow each other in \
+             registers (below 1.25 times); a warning if other pairs do.",
+    how: "Below 1.25 times counts beyond four standard errors. Old kernels contradict themselves about the CPUs of a package.",
     calm: "",
     looked_at: "pairwise slowdown",
     source: file!(),
@@ -348,7 +353,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finish = |draft: FindingDraft| {
         draft
             .confirm(format!("lscpu -e=CPU,CORE,SOCKET; {SLOWDOWNS}"))
-            .advice("Pin by what was measured; report the list to who makes the firmware or runs the host.")
+            .advice("Pin by the measured pairs. Report the list to the maker of the firmware or the operator of the host.")
     };
     Some([contradiction(machine), not_siblings(evidence)].into_iter().flatten().map(finish).collect())
 }
@@ -360,7 +365,7 @@ fn contradiction(machine: &Machine) -> Option<FindingDraft> {
     let headline = "The kernel's topology files contradict each other, such as `core_cpus_list`";
     Some(
         Finding::note(WRONG_SIBLINGS.id, headline)
-            .cause("Masks and numbers of one topology come from different code; one of them is wrong.")
+            .cause("The kernel's masks and numbers come from different code. One of them is wrong.")
             .fact("contradiction", clipped(remark), "/sys/devices/system/cpu/cpu*/topology"),
     )
 }
@@ -383,9 +388,9 @@ fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
         Finding::of(WRONG_SIBLINGS.id, severity, headline)
             .cause(match guest(machine) {
                 true => "The guest's threads are not pinned to threads of one core of the host.",
-                false => "Firmware numbers threads in another way than it tells.",
+                false => "Firmware numbers threads in another way than it reports.",
             })
-            .fact("called siblings", pair_words(wrong.iter().map(|(pair, _)| **pair)), CORES)
+            .fact("reported siblings", pair_words(wrong.iter().map(|(pair, _)| **pair)), CORES)
             .fact(format!("CPU {one} and CPU {other}"), format!("{slowdown:.2} times as long together"), &key)
             .facts((!others.is_empty()).then(slow)),
     )
@@ -393,14 +398,16 @@ fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
 
 const FLOATING: Rule = Rule {
     id: ids::rule::FLOATING_VCPUS,
-    title: "The guest's CPUs do not stay where they are",
+    title: "The host moves this guest's CPUs",
     topic: "topology",
-    about: "A host that does not pin a guest's CPUs moves them between its own: who is near to whom changes, pinning inside \
-            the guest says nothing, and every figure of two tasks has several values. No topology that the guest is told \
-            can be true.",
-    method: "Fires in a guest where two visits each show clear groups by transfers of lines (1.5 times apart at least), and \
-             three CPUs or more have lost a neighbour and gained another between them: stolen time makes pairs slow, it \
-             makes none near. Needs four CPUs; docs/method/topology.md has the error rates.",
+    meaning: "A host that does not pin a guest's CPUs moves them between its own. Pinning inside the guest has no effect, and \
+             figures of two tasks have several values. No reported topology can be true.",
+    action: "Have the host pin the guest's CPUs (virsh vcpupin), then measure again. Until then compare many runs. See it: assay \
+             run --only memory.core-to-core --profile standard --new",
+    when: "A guest has four CPUs or more, and two passes each show clear groups by line transfers. Three CPUs or more changed \
+             neighbours between them.",
+    how: "Groups are clear if transfers between them take 1.5 times as long at least. A CPU changed neighbours if it lost one \
+             and gained another: steal makes pairs slow, it makes none near. docs/method/topology.md has the error rates.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
@@ -421,10 +428,10 @@ fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
         clusters.cpus.len()
     );
     Some(vec![Finding::warning(FLOATING.id, headline)
-        .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or packages.")
+        .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or sockets.")
         .fact("groups in one visit", words(one), &key)
         .fact("groups in another", words(other), &key)
         .confirm(TRANSFERS)
-        .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again; until \
-                 then compare by many runs only.")])
+        .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again. Until \
+                 then compare many runs.")])
 }

@@ -16,19 +16,19 @@ const SLOW_HUGE_PAGES: Rule = Rule {
     id: ids::host::rule::SLOW_HUGE_PAGES,
     title: "Huge pages that are translated like small ones",
     topic: "TLB",
-    about: "Huge pages (2 MiB) are for address translation: a few hundred entries of a TLB then reach as far as a hundred \
-            thousand of small pages. In a guest that holds only where the host backs its memory by huge pages as well: a \
-            TLB keeps the smaller of both, KVM maps 2 MiB only where the host's page is as large. Else each random access \
-            to a large block pays for a walk through two page tables, although the guest's kernel says that all is huge.",
-    method: "By memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, in turn \
-             with a random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, \
-             the second level of a server's TLB 1024 or more, and a miss of the first level that hits there costs some 7 to \
-             9 cycles (not measured by us). On small pages 4 MiB fit that level and the block does not. Fires where the \
-             kernel says that 95 % or more of the block are huge pages, and the whole 95 % interval of what the order over \
-             the block costs more lies above 20 cycles of the core clock (2 GHz where it is not known). The figure in the \
-             headline is the whole price: over groups of 256 KiB, whose translations the first level holds. Where only regions were looked \
-             at (memory.regions, assay memmap), it fires if more than half of their huge pages surely cost such a walk each. Intel's cores \
-             before 2013 have no second level for huge pages, and fire where the host is innocent.",
+    meaning: "With huge pages (2 MiB) a few hundred TLB entries reach as far as a hundred thousand of small pages. In a guest this \
+             needs huge pages of the host as well. Without them random accesses to a large block walk two page tables.",
+    action: "Keep randomly accessed data within the reach of the TLB (a few MiB). Operator: back guests by huge pages. See it: \
+             assay run --only memory.data-source,memory.tlb --new",
+    when: "95 % of the block are huge pages, yet random order over it costs 20 cycles more than within 4 MiB. Or more than half \
+             of the huge pages of memory.regions cost such a walk.",
+    how: "memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, alternating with a \
+             random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, the second \
+             level of a server's TLB 1024 or more, and a miss of the first level that hits there costs some 7 to 9 cycles (not \
+             measured by Assay). On small pages 4 MiB fit that level and the block does not. The whole 95 % interval of the extra \
+             cost must lie above 20 cycles of the core clock (2 GHz if unknown). The headline has the whole price: over groups of \
+             256 KiB, whose translations fit the first level. KVM maps 2 MiB only where the host's page is as large, and a TLB \
+             keeps the smaller of both. Intel's cores before 2013 have no second level for huge pages: there the host is innocent.",
     calm: "huge pages translated as such",
     looked_at: "random DRAM reads",
     source: file!(),
@@ -57,15 +57,14 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
                 "Address translation adds {} to a random access. The host backs huge pages by small ones.",
                 of
             ),
-            "The host backs this guest's memory by small pages, or by huge ones that do not line up with the guest's: the TLB \
-             holds 4 KiB entries, and most accesses walk two page tables.",
-            "Size what is accessed at random by the TLB (a few MiB), or take another kind of instance. Operator: back guests \
-             by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
+            "The host backs this guest's memory by small pages, or by huge ones that are not aligned with the guest's. The \
+             TLB then has 4 KiB entries, and most accesses walk two page tables.",
+            "Keep randomly accessed data within the reach of the TLB (a few MiB), or use another instance type. Operator: \
+             back guests by huge pages (hugetlbfs, or transparent_hugepage=always with memory aligned to 2 MiB).",
         ),
         false => (
-            format!("Address translation adds {} to a random access in spite of huge pages", of),
-            "Either this CPU's TLB has few entries for huge pages (Intel before 2013), or what runs here is a guest that does \
-             not know it.",
+            format!("Address translation adds {} to a random access despite huge pages", of),
+            "This CPU's TLB has few entries for huge pages (Intel before 2013). Or this is a guest, and nothing reports it.",
             "Compare with pages of 1 GiB (hugetlbfs), and look at dTLB misses with perf.",
         ),
     };
@@ -100,11 +99,11 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
             figure(interval.high, "")
         );
         let spread = spread(judged).unwrap_or(f64::NAN);
-        Fact::new(format!("the whole block against {}", bytes(spread)), words, &judged.series.key)
+        Fact::new(format!("the whole block over {}", bytes(spread)), words, &judged.series.key)
     };
     let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
     let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
-    facts.push(Fact::new("share of huge pages, by the kernel", percent(share), second.series.case.key()));
+    facts.push(Fact::new("share of huge pages, as the kernel reports", percent(share), second.series.case.key()));
     Some(Some((figure(of, "ns"), facts)))
 }
 

@@ -12,10 +12,13 @@ const MORE: Rule = Rule {
     id: MORE_THAN_COPIES,
     title: "N copies of a test score more than N times one copy",
     topic: "placement",
-    about: "Four copies on four CPUs do at most four times the work of one. Where UnixBench says more, the copy that ran alone was held up by \
-            something that many copies have not. In context switching that is the way between two CPUs: with idle CPUs around, the scheduler \
-            spreads the two tasks of one copy, and each hand-over wakes a CPU; with all CPUs busy they stay on one.",
-    method: "The score of N copies over that of one is 1.1 times the smaller of N and the number of CPUs or more. The same for imported reports.",
+    meaning: "Four copies on four CPUs do at most four times the work of one. If UnixBench shows more, something slowed the copy \
+             that ran alone. In context switching it is the way between two CPUs.",
+    action: "Compare hosts by pinned figures, not by the score of one copy. See it: assay run --only ipc.pipe-pingpong --new",
+    when: "The score of N copies over that of one is at least 1.1 times N. If the host has fewer CPUs, their number counts. \
+             Imported reports count too.",
+    how: "With idle CPUs the scheduler spreads the two tasks of one copy, and each hand-over wakes a CPU. With all CPUs busy \
+             they stay on one.",
     calm: "",
     looked_at: "",
     source: file!(),

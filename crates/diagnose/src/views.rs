@@ -1,7 +1,7 @@
 //! CPUs and caches as the kernel believes them and as a run measured them, ready to be drawn beside
 //! each other.
 
-use super::distances::believed_llcs;
+use super::distances::reported_llcs;
 use super::ladder::ladder;
 use super::words::{bytes, figure};
 use super::{Diagnosis, Evidence};
@@ -76,10 +76,10 @@ fn groupings(
         }
     };
     let listed = |set: &CpuSet| set.iter().collect::<Vec<u32>>();
-    row("package, believed", machine.cpus.packages.iter().flatten().map(|own| listed(&own.cpus)).collect());
-    row("node, believed", machine.nodes.iter().map(|node| listed(&node.cpus)).collect());
+    row("package, reported", machine.cpus.packages.iter().flatten().map(|own| listed(&own.cpus)).collect());
+    row("node, reported", machine.nodes.iter().map(|node| listed(&node.cpus)).collect());
     if !machine.caches.is_empty() {
-        row("last-level cache, believed", believed_llcs(machine).iter().map(listed).collect());
+        row("last-level cache, reported", reported_llcs(machine).iter().map(listed).collect());
     }
     match groups.map(|found| &found.answer) {
         Some(Answer::Levels(levels)) => {
@@ -90,7 +90,7 @@ fn groupings(
         Some(Answer::One) => row("lines, measured", vec![cpus.to_vec()]),
         _ => {}
     }
-    row("core, believed", machine.cpus.cores.iter().flatten().map(|core| listed(&core.cpus)).collect());
+    row("core, reported", machine.cpus.cores.iter().flatten().map(|core| listed(&core.cpus)).collect());
     if let Some(found) = cores.filter(|found| found.cannot_tell.is_none()) {
         // CPUs of which a pair is open belong to nobody yet.
         let mut sets = found.cores();
@@ -114,16 +114,16 @@ fn caches(diagnosis: &Diagnosis) -> Vec<[String; 3]> {
     let words = |name: &str| match diagnosis.measured_caches.iter().find(|cache| cache.name == name) {
         Some(cache) if cache.size.high.is_finite() => {
             let [at, low, high] = [cache.size.at, cache.size.low, cache.size.high].map(bytes);
-            format!("{at} ({low} to {high})")
+            format!("{at} ({low}–{high})")
         }
         Some(cache) => format!("{} or more", bytes(cache.size.at)),
-        None if ladder.is_some() => "as believed".to_string(),
+        None if ladder.is_some() => "as reported".to_string(),
         None => "not measured".to_string(),
     };
     let mut rows: Vec<[String; 3]> =
         claimed.iter().map(|(name, size)| [name.clone(), bytes(*size), words(name)]).collect();
     let hidden = diagnosis.measured_caches.iter().filter(|cache| cache.claimed.is_none());
-    rows.extend(hidden.map(|cache| [cache.name.clone(), "not told".to_string(), words(&cache.name)]));
+    rows.extend(hidden.map(|cache| [cache.name.clone(), "not reported".to_string(), words(&cache.name)]));
     rows
 }
 

@@ -11,14 +11,16 @@ pub const RULES: &[Rule] = &[TWO];
 
 const TWO: Rule = Rule {
     id: ids::host::rule::TWO_CPUS_WIN,
-    title: "From so much work on, two CPUs are better than one",
+    title: "The work per round from which two CPUs are faster",
     topic: "placement",
-    about: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks that do something between two messages can do \
-            it at the same time on two: from some amount of work on that pays for the dearer wake-up. Below it the test's \
-            advice holds, above it the opposite.",
-    method: "Curves of ipc.pipe-work on one CPU and at each distance. The point lies between the last work at which one CPU is \
-             surely faster (95 % intervals apart) and the first from which two are, at all larger ones too; within, where \
-             the two lines of medians cross, interpolated between logarithms. Nothing is said where either side is missing.",
+    meaning: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks with work between two messages can do it at the \
+             same time on two CPUs. From some amount of work on that pays for the slower wake-up.",
+    action: "Give tasks that work longer than this between two messages CPUs of their own; keep others on one CPU. See it: assay \
+             run --only ipc.pipe-work --profile standard --new",
+    when: "One CPU is surely faster at some work of ipc.pipe-work, and two CPUs at a larger one (95 % intervals apart).",
+    how: "The point lies between the last work at which one CPU is surely faster and the first from which two are, at no larger \
+             one surely slower. Within, it is where the two lines of medians cross, interpolated between logarithms. Without either \
+             side there is no finding.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -52,7 +54,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
     ))
         .cause(format!(
             "Each round costs a wake-up on the other CPU and saves one task's work. With {} of work one CPU is surely \
-             faster, with {} two are: a score without work tells only of the first.",
+             faster, with {} two are. A score without work shows only the first.",
             us(before.0),
             us(after.0)
         ))
@@ -63,7 +65,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
             fact(place, apart.series[after.2], after.0),
         ])
         .confirm(format!("assay run --only {} --profile standard --new", shell(&ids::ipc::PIPE_WORK)))
-        .advice("Tasks that work longer than this between two messages belong on CPUs of their own."))
+        .advice("Give tasks that work longer than this between two messages CPUs of their own."))
 }
 
 /// Where two lines cross: the work at which they do, ns, and the two points (work, index in either

@@ -8,9 +8,14 @@ use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
 use model::{Better, Form, Metric, Title, View};
 use stats::{Judged, Series, analyse};
 
-/// The first word of one, the second of several: `is`, `are`.
+/// The first word for one, the second for several: `is`, `are`.
 pub fn number<'w>(count: usize, one: &'w str, several: &'w str) -> &'w str {
     if count == 1 { one } else { several }
+}
+
+/// The remark on lines that were not read.
+pub fn unread(count: usize, first: &str) -> String {
+    format!("{count} of its lines {} not read; the first: {first:?}", number(count, "is", "are"))
 }
 
 /// How a figure is to be understood.
@@ -75,7 +80,7 @@ impl Builder {
         self.found.is_empty()
     }
 
-    /// Notes what the file tells of the machine; said again, it is not told twice.
+    /// Notes what the file tells of the machine; said again, it counts once.
     pub fn fact(&mut self, label: &str, value: &str) {
         let value = value.trim();
         if !value.is_empty() && !self.make_up.iter().any(|(known, _)| known == label) {
@@ -85,7 +90,7 @@ impl Builder {
 
     pub fn value(&mut self, meaning: Meaning, value: f64) {
         if !value.is_finite() || value < 0.0 {
-            return self.missing(meaning, "what the file says is no number that can be measured".to_string());
+            return self.missing(meaning, "the value in the file is negative or not finite".to_string());
         }
         if let Some(found) = self.place(meaning) {
             found.values.push(value);

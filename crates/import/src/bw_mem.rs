@@ -2,21 +2,21 @@
 //! alone tells what was done with the bytes.
 
 use super::builder::Meaning;
-use super::kit::{Above, Does, Hit, Log, Pattern, Results, Run, Table, line, log};
+use super::kit::{Above, Hit, Log, Pattern, Results, Run, Table, log};
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored};
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool =
     Tool::of("pairs of bw_mem (lmbench), below their commands", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("bw_mem pairs");
-const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and counts \
-                      the bytes that it names, without the lines that a store fetches first";
+const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and does not count the lines that a store fetches first";
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("curve", Does::Begins, r#""?stride=\d+|".*"#),
-    line("pair", Does::Adds, r"(?<size>\d+\.\d+) (?<value>\d+\.\d+)"),
-    line("usage", Does::Nothing, r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
+    begins("curve", r#""?stride=\d+|".*"#),
+    adds("pair", r"(?<size>\d+\.\d+) (?<value>\d+\.\d+)"),
+    ignored(r"Usage: \S*bw_mem .*|what: rd wr .*|<size> must be .*"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -79,7 +79,7 @@ fn read(text: &str) -> Vec<Imported> {
             (Some(meaning), Some(rate)) => builder.value(meaning, rate.value / 1e3),
             _ => {
                 let key = "lmbench.bw-mem@free#bandwidth";
-                let why = "no command stands above: what was done with the bytes cannot be known";
+                let why = "its operation is unknown: no command stands above it";
                 if let Some(meaning) = Meaning::of(key, &wording("pair"), "GB/s", Better::Higher) {
                     builder.missing(meaning, why.to_string());
                 }
@@ -93,9 +93,7 @@ fn read(text: &str) -> Vec<Imported> {
 fn note(op: &str, copies: u32) -> &'static str {
     match op {
         _ if copies > 1 => "of all processes together",
-        "frd" | "fwr" => {
-            "lmbench goes through words of four bytes, which no core does at the rate of its loads"
-        }
+        "frd" | "fwr" => "lmbench reads words of four bytes, which is slower than a core can load",
         "rd" | "wr" | "rdwr" | "cp" => "touches one word in four, and counts all bytes",
         _ => "",
     }

@@ -2,38 +2,36 @@
 //! a table of a terminal and as CSV.
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
+use super::kit::{Hit, Log, Pattern, Results, Run, Table, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, ahead, begins, ignored, once};
 use model::Better;
 
 pub(crate) const TOOL: Tool =
     Tool::of("matrices of core-to-core-latency (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("core-to-core-latency matrix");
-const REMARK: &str = "core-to-core-latency does not tell on which node its lines lay; the ± of its table is of a deviation that it cuts \
-                      off at 99 ns, and is not read";
-const BY_PLACE: &str =
-    "the CSV does not tell which CPUs its rows are of: they are counted from 0, as all CPUs of a machine are";
+const REMARK: &str = "core-to-core-latency does not report the node of its lines; it cuts the ± of its table off at 99 ns, so Assay does not read it";
+const BY_PLACE: &str = "the CSV does not name the CPUs of its rows: Assay counts them from 0";
 
-const BY_FORM: &str = "nothing but its form says that core-to-core-latency made it";
+const BY_FORM: &str = "only its form suggests that core-to-core-latency made it";
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("cpu", Does::Ahead, r"CPU: (?<value>\S.*)"),
-    line("cores", Does::Begins, r"Num cores: (?<value>\d+)"),
-    line("iterations", Does::Once, r"Num (?:iterations|round trips) per samples: (?<value>\d+)"),
-    line("samples", Does::Once, r"Num samples: (?<value>\d+)"),
-    line(
+    ahead("cpu", r"CPU: (?<value>\S.*)"),
+    begins("cores", r"Num cores: (?<value>\d+)"),
+    once("iterations", r"Num (?:iterations|round trips) per samples: (?<value>\d+)"),
+    once("samples", r"Num samples: (?<value>\d+)"),
+    adds(
         "bench",
-        Does::Adds,
         r"(?<value>[123])\) (?:CAS latency on a single shared cache line|Single-writer single-reader latency on two shared cache lines|Message passing\..*)",
     ),
-    line("row", Does::Adds, r"(?<cpu>\d+)(?<value>(?: +\d+(?: *±\d+)?)*)"),
-    line("least", Does::Adds, r"Min +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
-    line("most", Does::Adds, r"Max +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
-    line("mean", Does::Adds, r"Mean latency: (?<value>[\d.]+)ns"),
-    line("csv", Does::Adds, r"(?<value>(?:\d+(?:\.\d+)?)?(?:,(?:\d+(?:\.\d+)?)?)+)"),
-    line("rest", Does::Nothing, r"Reading the clock via RDTSC takes .*|Using RDTSC to measure time: .*"),
+    adds("row", r"(?<cpu>\d+)(?<value>(?: +\d+(?: *±\d+)?)*)"),
+    adds("least", r"Min +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
+    adds("most", r"Max +latency: (?<value>[\d.]+)ns ±[\d.]+ +cores: \(\d+,\d+\)"),
+    adds("mean", r"Mean latency: (?<value>[\d.]+)ns"),
+    adds("csv", r"(?<value>(?:\d+(?:\.\d+)?)?(?:,(?:\d+(?:\.\d+)?)?)+)"),
+    ignored(r"Reading the clock via RDTSC takes .*|Using RDTSC to measure time: .*"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -193,10 +191,7 @@ fn csvs<'t>(run: &Run<'t>, is_named: bool) -> Vec<Vec<Vec<&'t str>>> {
     let hits: Vec<&Hit> = run.all("csv").collect();
     let rows: Vec<Vec<&str>> =
         hits.iter().map(|hit| hit.text("value").unwrap_or_default().split(',').collect()).collect();
-    let is_one = |rows: &&[Vec<&str>]| match is_named {
-        true => is_lower(rows) || is_full(rows),
-        false => is_own(rows),
-    };
+    let is_one = |rows: &&[Vec<&str>]| if is_named { is_lower(rows) || is_full(rows) } else { is_own(rows) };
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(row) = rows.get(at) {
         match rows.get(at..at + row.len()).filter(is_one) {
@@ -294,7 +289,7 @@ fn name(bench: Option<&str>) -> &'static str {
 fn pairs(matrix: &Matrix, note: &str, builder: &mut Builder) {
     let (bench, more) = match matrix.bench {
         // Plain loads and stores, half a round trip: what is measured here, too.
-        Some("2") => ("memory.core-to-core@all", "two lines, one a way; here it is one line"),
+        Some("2") => ("memory.core-to-core@all", "two lines, one per direction; Assay uses one line"),
         bench => (name(bench), ""),
     };
     let notes: Vec<&str> = [more, note].into_iter().filter(|note| !note.is_empty()).collect();

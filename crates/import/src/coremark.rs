@@ -1,35 +1,30 @@
 //! CoreMark: iterations of its list, matrix and state work on one core or several.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("CoreMark result"),
     program: "coremark.exe",
-    remark: "CoreMark works inside the first-level cache, and what it gives is as much the compiler's as the processor's",
+    remark: "CoreMark fits the L1 cache, and its score depends on the compiler as much as on the processor",
     documented: false,
     signs: &["for coremark", "CoreMark 1.0", "Iterations/Sec"],
     marks: &["begin", "score", "rate"],
     lines: &[
-        line("begin", Does::Begins, r"2K (?:performance|validation) run parameters for coremark\."),
-        line("size", Does::Once, r"CoreMark Size +: (?<value>\d+)"),
-        line("time", Does::Once, r"Total time \(secs\): (?<value>[\d.]+)"),
-        line("rate", Does::Once, r"Iterations/Sec +: (?<value>[\d.]+)"),
-        line("iterations", Does::Once, r"Iterations +: (?<value>\d+)"),
-        line("compiler", Does::Once, r"Compiler version : (?<value>.+)"),
-        line("flags", Does::Once, r"Compiler flags +: (?<value>.+)"),
-        line("threads", Does::Once, r"Parallel \w+ : (?<value>\d+)"),
-        line("valid", Does::Once, r"Correct operation validated\..*"),
-        line("score", Does::Ends, r"CoreMark 1\.0 : (?<value>[\d.]+) / .*"),
-        line(
-            "invalid",
-            Does::Adds,
-            r"(?<value>Errors detected|ERROR! .*|\[\d+\]ERROR! .*|Cannot validate operation.*)",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
+        begins("begin", r"2K (?:performance|validation) run parameters for coremark\."),
+        once("size", r"CoreMark Size +: (?<value>\d+)"),
+        once("time", r"Total time \(secs\): (?<value>[\d.]+)"),
+        once("rate", r"Iterations/Sec +: (?<value>[\d.]+)"),
+        once("iterations", r"Iterations +: (?<value>\d+)"),
+        once("compiler", r"Compiler version : (?<value>.+)"),
+        once("flags", r"Compiler flags +: (?<value>.+)"),
+        once("threads", r"Parallel \w+ : (?<value>\d+)"),
+        once("valid", r"Correct operation validated\..*"),
+        ends("score", r"CoreMark 1\.0 : (?<value>[\d.]+) / .*"),
+        adds("invalid", r"(?<value>Errors detected|ERROR! .*|\[\d+\]ERROR! .*|Cannot validate operation.*)"),
+        ignored(
             r"Total ticks +: \d+|Memory location +: .*|\(e\.g\. code in flash.*|(?:\[\d+\])?(?:seedcrc|crc\w+) +: .*",
         ),
     ],
@@ -51,10 +46,10 @@ fn check(run: &Run, said: &mut Said) {
     run.texts("invalid").for_each(|text| said.against.invalid(text));
     let time = run.number("time");
     if time.is_some_and(|time| time.value < LEAST_SECONDS) {
-        said.against.invalid("it ran for less than the ten seconds that its rules ask for");
+        said.against.invalid("it ran for less than the 10 s that its rules require");
     }
     if run.hit("rate").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("it has no line on whether its operation was correct");
+        said.against.interrupted("no line says whether its operation was correct");
     }
     said.rate("Iterations/Sec", run.number("rate"), run.number("iterations"), time);
 }

@@ -73,13 +73,10 @@ pub fn embedded(text: &str) -> Embedded<'_> {
             Some(_) => {}
         }
         if let Some((value, length, cut)) = document {
-            match found.documents.len() < MOST_DOCUMENTS {
-                true => {
+            if found.documents.len() < MOST_DOCUMENTS {
                     found.documents.push(value);
                     found.above.push(std::mem::take(&mut above));
-                }
-                false => found.left_out += 1,
-            }
+                } else { found.left_out += 1 }
             found.cut |= cut;
             at += length;
             is_rest = true;

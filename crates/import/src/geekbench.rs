@@ -4,80 +4,59 @@
 use std::collections::BTreeMap;
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, Setting, param, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, ahead, begins, ignored, once};
 use model::Better;
 
 pub(crate) const FORM: Form = Form {
     format: Format("Geekbench result"),
     program: "geekbench6",
-    remark: "Geekbench does not tell on which CPUs it ran, at which clock, nor any spread; a score is relative to the machine by which \
-             its major version was calibrated, so that scores of two major versions cannot be compared",
+    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another machine",
     documented: false,
     signs: &["Geekbench", "Running GB"],
     marks: &["major"],
     lines: &[
-        line(
+        begins(
             "major",
-            Does::Begins,
             r"Geekbench (?<version>(?<value>[456])\.\d[\w.-]*)(?: (?<edition>\w+))? : https?://www\.geekbench\.com/",
         ),
-        line(
+        begins("major", r"(?:Running GB\d benchmark test.*\s)?Geekbench (?<value>[456]) Benchmark Test:"),
+        begins(
             "major",
-            Does::Begins,
-            r"(?:Running GB\d benchmark test.*\s)?Geekbench (?<value>[456]) Benchmark Test:",
-        ),
-        line(
-            "major",
-            Does::Begins,
             r"(?:Running GB\d benchmark test.*\s)?Geekbench (?<value>[456]) test failed\. Run manually .*",
         ),
         // A terminal overwrites it; a copy may have it above one of the lines before, or instead.
-        line("major", Does::Ahead, r"Running GB(?<value>[456]) benchmark test\.\.\. \*cue elevator music\*"),
-        line("died", Does::Once, r"(?<value>Geekbench \d requires an active internet connection.*)"),
-        line("os", Does::Once, r"Operating System {3,}(?<value>[A-Za-z].*)"),
-        line("kernel", Does::Once, r"Kernel {3,}(?<value>.+)"),
-        line("model", Does::Once, r"Model {3,}(?<value>.+)"),
-        line("cpu", Does::Once, r"Name {3,}(?<value>.+)"),
-        line("topology", Does::Once, r"Topology {3,}(?<value>\d+ Processors?, .+)"),
-        line("memory", Does::Once, r"(?:Size|Memory) {3,}(?<value>[\d.]+ [KMGT]B)"),
-        line("single", Does::Once, r"(?<value>Single)-Core"),
-        line("multi", Does::Once, r"(?<value>Multi)-Core"),
-        line(
+        ahead("major", r"Running GB(?<value>[456]) benchmark test\.\.\. \*cue elevator music\*"),
+        once("died", r"(?<value>Geekbench \d requires an active internet connection.*)"),
+        once("os", r"Operating System {3,}(?<value>[A-Za-z].*)"),
+        once("kernel", r"Kernel {3,}(?<value>.+)"),
+        once("model", r"Model {3,}(?<value>.+)"),
+        once("cpu", r"Name {3,}(?<value>.+)"),
+        once("topology", r"Topology {3,}(?<value>\d+ Processors?, .+)"),
+        once("memory", r"(?:Size|Memory) {3,}(?<value>[\d.]+ [KMGT]B)"),
+        once("single", r"(?<value>Single)-Core"),
+        once("multi", r"(?<value>Multi)-Core"),
+        adds(
             "test",
-            Does::Adds,
             r"(?<test>[A-Z][\w -]*?) {2,}(?<score>\d+) +(?:(?<bytes>[\d.]+) (?<bytes_unit>[KMG]?)B/sec|(?<flops>[\d.]+) (?<flops_unit>[KMG]?)flops|(?<frames>[\d.]+) FPS|(?<latency>[\d.]+) ns|(?<items>[\d.]+) (?<items_unit>[KMG]?)(?<of>[A-Za-z]{2,})/sec)",
         ),
-        line("single-score", Does::Once, r"(?<cores>Single)-Core Score +(?<value>\d+)"),
-        line("multi-score", Does::Once, r"(?<cores>Multi)-Core Score +(?<value>\d+)"),
-        line("single-score", Does::Once, r"(?<cores>Single) Core +\| +(?<value>\d+)"),
-        line("multi-score", Does::Once, r"(?<cores>Multi) Core +\| +(?<value>\d+)"),
-        line("section", Does::Adds, r"(?<section>Crypto|Integer|Floating Point|Memory) Score +(?<value>\d+)"),
-        line(
-            "page",
-            Does::Once,
-            r"(?:Full Test +\| +)?(?<value>https://browser\.geekbench\.com/v\d/cpu/\d+)",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"(?:System|Processor|CPU|Memory) Information|Benchmark Summary|Test +\| Value|\|",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
+        once("single-score", r"(?<cores>Single)-Core Score +(?<value>\d+)"),
+        once("multi-score", r"(?<cores>Multi)-Core Score +(?<value>\d+)"),
+        once("single-score", r"(?<cores>Single) Core +\| +(?<value>\d+)"),
+        once("multi-score", r"(?<cores>Multi) Core +\| +(?<value>\d+)"),
+        adds("section", r"(?<section>Crypto|Integer|Floating Point|Memory) Score +(?<value>\d+)"),
+        once("page", r"(?:Full Test +\| +)?(?<value>https://browser\.geekbench\.com/v\d/cpu/\d+)"),
+        ignored(r"(?:System|Processor|CPU|Memory) Information|Benchmark Summary|Test +\| Value|\|"),
+        ignored(
             r"(?:Operating System|Model ID|Motherboard|Northbridge|Southbridge|BIOS|Governor|Identifier|Cluster \d|Processor Package|Processor Codename|(?:Base|Maximum) Frequency|L\d(?: Instruction| Data)? Cache|Instruction Sets|Type|Latency) {3,}.*",
         ),
-        line("rest", Does::Nothing, r"Running (?:Gathering system information|[A-Z][\w -]+)|-{20,}"),
-        line("rest", Does::Nothing, r"(?:Single|Multi) Core +\||YABS completed in .*"),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(r"Running (?:Gathering system information|[A-Z][\w -]+)|-{20,}"),
+        ignored(r"(?:Single|Multi) Core +\||YABS completed in .*"),
+        ignored(
             r"benchmark results to the Geekbench Browser\.|Upgrade to Geekbench \d Pro .*|https://store\.primatelabs\.com/v\d|Enter your Geekbench \d Pro license .*|\S+ --unlock <email> <key>",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"Uploading results to the Geekbench Browser\..*|depending on the speed of your .*|Upload succeeded\. .*|Upload results to the Geekbench Browser\?.*|Visit the following link and add .*|https://browser\.geekbench\.com/v\d/cpu/\d+/claim\S*",
         ),
     ],
@@ -174,24 +153,21 @@ const fn multi(row: Row) -> Row {
 fn check(run: &Run, said: &mut Said) {
     let is_scored = run.hit("single-score").or(run.hit("multi-score")).is_some();
     if let Some(page) = run.text("page") {
-        said.remark(&match is_scored {
-            true => format!("all of the result is said to be at {page}"),
-            false => format!("the text has no scores; they are said to be at {page}"),
-        });
+        said.remark(&if is_scored { format!("the text says that the whole result is at {page}") } else { format!("the text has no scores and says that they are at {page}") });
     }
     if run.hit("test").is_some() && !is_scored {
-        said.against.interrupted("it has scores of tests, and no summary of them");
+        said.against.interrupted("it has scores of tests but no summary");
     }
     let parts = run.all("single").chain(run.all("multi")).count();
     let mut tests: BTreeMap<&str, usize> = BTreeMap::new();
     run.all("test").filter_map(|hit| hit.text("test")).for_each(|test| *tests.entry(test).or_default() += 1);
     if let Some((test, count)) = tests.iter().find(|(_, count)| **count > parts) {
-        let text = format!("it stands there {count} times, below {parts} headings: one of them is lost");
+        let text = format!("the text has it {count} times below {parts} headings: one heading is missing");
         said.disagree(test, &text);
     }
     if run.hit("multi-score").is_some() {
         said.remark(match run.at("major") {
-            Some("6") => "on all cores Geekbench 6 shares out the work of each test, so that its score grows less than cores do",
+            Some("6") => "on all cores Geekbench 6 divides the work of each test, so its score grows less than the number of cores",
             _ => "on all cores Geekbench 4 and 5 run a copy of each test on each CPU",
         });
     }

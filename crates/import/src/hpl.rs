@@ -1,40 +1,34 @@
 //! HPL, the High-Performance Linpack: floating-point operations per second of a dense solver.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("HPL result"),
     program: "xhpl",
-    remark: "HPL gives what its parameters and its linear algebra library give, too: compare it with the same of both",
+    remark: "HPL depends on its parameters and its linear algebra library: compare results with the same of both",
     documented: false,
     signs: &["HPLinpack", "WR", "WC"],
     marks: &["begin", "row"],
     lines: &[
-        line("begin", Does::Begins, r"HPLinpack (?<value>[\d.]+) +-- .*"),
-        line(
+        begins("begin", r"HPLinpack (?<value>[\d.]+) +-- .*"),
+        adds(
             "row",
-            Does::Adds,
             r"(?<variant>W[A-Z]\d\d[A-Z]\d[A-Z]\d+) +(?<n>\d+) +(?<nb>\d+) +(?<p>\d+) +(?<q>\d+) +(?<time>[\d.]+) +(?<value>[\d.]+(?:e[+-]\d\d)?)",
         ),
-        line("passed", Does::Adds, r"\|\|Ax-b\|\|.*\.{3,} PASSED"),
-        line("failed", Does::Adds, r"(?<value>\|\|Ax-b\|\|.*\.{3,} FAILED)"),
-        line("count", Does::Once, r"(?<value>\d+) tests completed and failed residual checks,"),
-        line("end", Does::Ends, r"End of Tests\."),
-        line(
-            "rest",
-            Does::Nothing,
+        adds("passed", r"\|\|Ax-b\|\|.*\.{3,} PASSED"),
+        adds("failed", r"(?<value>\|\|Ax-b\|\|.*\.{3,} FAILED)"),
+        once("count", r"(?<value>\d+) tests completed and failed residual checks,"),
+        ends("end", r"End of Tests\."),
+        ignored(
             r"={20,}|-{20,}|[A-Z/0-9]+ +: .*|Written by .*|Modified by .*|An explanation of .*|The following parameter .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"- The (?:matrix|following|relative) .*|- Computational tests .*|\|\|Ax-b\|\|_oo / .*|T/V +N +NB .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"HPL_pdgesv\(\) .*|Finished +\d+ tests .*|\d+ tests? (?:completed|skipped) .*|\S+ : Column=\d+ .*",
         ),
     ],
@@ -60,7 +54,7 @@ fn check(run: &Run, said: &mut Said) {
     let rows = run.all("row").count();
     let judged = run.all("passed").count() + run.all("failed").count();
     if judged < rows {
-        said.against.interrupted("a test has no line on whether its residual check passed");
+        said.against.interrupted("no line says whether the residual check of a test passed");
     }
     for hit in run.all("row") {
         // The operations that HPL counts: 2/3 n³ + 3/2 n².

@@ -5,77 +5,55 @@ use std::collections::BTreeSet;
 
 use super::builder::Builder;
 use super::kit::{
-    Above, Does, Expression, Figures, Hit, Log, Metric, Number, Pattern, Results, Run, Table, line, log,
-    metric,
+    Above, Expression, Figures, Hit, Log, Metric, Number, Pattern, Results, Run, Table, log, metric,
 };
 use super::own::Against;
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored};
 use model::Better;
 use model::vocabulary::network as ids;
 
 pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("iperf 2 result");
-const REMARK: &str = "iperf 2 does not tell where its threads ran";
+const REMARK: &str = "iperf 2 does not report where its threads ran";
 /// Options that say how long and how to print, or that the text tells.
 const VALUED: [&str; 12] =
     ["-c", "-p", "-t", "-i", "-P", "-f", "-y", "-b", "-L", "--port", "--time", "--interval"];
 const FLAGS: [&str; 8] = ["-s", "-u", "-e", "-r", "-d", "-R", "--enhanced", "--server"];
 
 pub(crate) const LINES: &[Pattern] = &[
-    line(
-        "begin",
-        Does::Begins,
-        r"Client connecting to (?<to>\S+), (?<protocol>TCP|UDP) port (?<port>\d+)(?: .*)?",
-    ),
-    line("begin", Does::Begins, r"Server listening on (?<protocol>TCP|UDP) port (?<port>\d+)(?: .*)?"),
-    line(
+    begins("begin", r"Client connecting to (?<to>\S+), (?<protocol>TCP|UDP) port (?<port>\d+)(?: .*)?"),
+    begins("begin", r"Server listening on (?<protocol>TCP|UDP) port (?<port>\d+)(?: .*)?"),
+    adds(
         "connected",
-        Does::Adds,
         r"\[ *(?<id>\d+)\] local (?<local>[^\s%]+)\S* port (?<port>\d+) connected with (?<remote>\S+) port (?<to>\d+)(?<how>(?: .*)?)",
     ),
-    line("report", Does::Adds, r"\[ *\d+\] Server Report:"),
-    line(
+    adds("report", r"\[ *\d+\] Server Report:"),
+    adds(
         "bounce",
-        Does::Adds,
         r"\[ *(?<id>\d+)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +(?<amount>[\d.]+) (?<amount_unit>[KMGT]?)Bytes +(?<rate>[\d.]+) (?<rate_unit>[KMGT]?)bits/sec +(?<count>\d+)=(?<mean>[\d.]+)/(?<least>[\d.]+)/(?<most>[\d.]+)/[\d.]+ ms .*RPS=(?<rps>\d+)",
     ),
-    line("bounce-rest", Does::Nothing, r"\[ *\d+\] +\d+\.\d+- *\d+\.\d+ sec +BB8\(f\)-PDF: .*"),
-    line(
+    ignored(r"\[ *\d+\] +\d+\.\d+- *\d+\.\d+ sec +BB8\(f\)-PDF: .*"),
+    adds(
         "row",
-        Does::Adds,
         r"\[ *(?<id>\*?\d+|SUM(?:-\d+)?)\] +(?<from>\d+\.\d+)- *(?<to>\d+\.\d+) sec +(?<amount>[\d.]+) (?<amount_unit>[KMGT]?)Bytes +(?<rate>[\d.]+) (?<rate_unit>[KMGT]?)bits/sec(?: +(?<jitter>[\d.]+) ms +(?<lost>\d+)/ *(?<total>\d+) \(.*| +.*)?",
     ),
-    line(
+    adds(
         "csv",
-        Does::Adds,
         r"(?<time>\d{14})[\d.+:-]*,(?<local>[\da-fA-F.:]+),(?<port>\d+),(?<remote>[\da-fA-F.:]+),\d+,(?<id>-?\d+),(?<from>\d+\.\d+)-(?<to>\d+\.\d+),(?<amount>\d+),(?<rate>\d+)(?:,[\d.,-]*)?",
     ),
-    line("mixed", Does::Adds, r"\[ *(?:\*\d+\] local .*|FD\d+\] .*)"),
-    line("congestion", Does::Adds, r"TCP congestion control (?:using|default|set to) (?<value>\S+)"),
-    line(
-        "error",
-        Does::Adds,
-        r"(?<value>(?:(?:tcp )?connect|write\d?|read) failed: .*|(?:listener )?bind failed: .*)",
-    ),
-    line(
-        "rest",
-        Does::Nothing,
-        r"-{20,}|\[ ID\] Interval .*|(?:TCP window|UDP buffer) size: .*|Sending \d+ byte datagrams.*",
-    ),
-    line(
-        "rest",
-        Does::Nothing,
+    adds("mixed", r"\[ *(?:\*\d+\] local .*|FD\d+\] .*)"),
+    adds("congestion", r"TCP congestion control (?:using|default|set to) (?<value>\S+)"),
+    adds("error", r"(?<value>(?:(?:tcp )?connect|write\d?|read) failed: .*|(?:listener )?bind failed: .*)"),
+    ignored(r"-{20,}|\[ ID\] Interval .*|(?:TCP window|UDP buffer) size: .*|Sending \d+ byte datagrams.*"),
+    ignored(
         r"\[ *\d+\] Sent \d+ datagrams|Write buffer size: .*|Read buffer size: .*|TOS set to .*|WARNING: .*",
     ),
-    line(
-        "rest",
-        Does::Nothing,
+    ignored(
         r"Binding to local .*|\[ *\d+\] WARNING: .*|WARN: .*|Warn: .*|TOS defaults to .*|\[ *CT\] final .*",
     ),
-    line(
-        "rest",
-        Does::Nothing,
+    ignored(
         r"\[ *SUM-cnt\] .*|Waiting for server threads .*|read tcp flags .*|shutdown failed: .*|(?:Bounceback test|Bursting request) .*",
     ),
 ];
@@ -209,10 +187,7 @@ impl<'r> Connection<'r> {
 
     /// Whether a row of it is of what this end sent; a star stands before the other way.
     fn sends(&self, has_star: bool) -> bool {
-        match self.is_both() {
-            true => self.is_client != has_star,
-            false => self.is_client != self.how.contains("(reverse)"),
-        }
+        if self.is_both() { self.is_client != has_star } else { self.is_client != self.how.contains("(reverse)") }
     }
 }
 
@@ -301,7 +276,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
     }
     let bench = if udp { ids::UDP } else { ids::TCP };
     let mut figures = Figures::new(builder, METRICS, "iperf 2", bench.as_str());
-    figures.note = "how much it wrote at once is not told".to_string();
+    figures.note = "its write size is unknown".to_string();
     figures.point("streams", Some(rows.streams() as i64));
     if rows.both {
         figures.params.set("direction", "both".into());
@@ -311,8 +286,7 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
         figures.params.set(way, if sends { "send" } else { "receive" }.into());
     };
     if is_mixed {
-        let why =
-            "tests of both directions ran at once, and their lines are mixed: ask for the client's output";
+        let why = "two directions ran at once and their lines are mixed: use the client's output";
         turn(&mut figures, client);
         return figures.put("bandwidth", Err(why.to_string()));
     }
@@ -383,7 +357,7 @@ fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against
     let rows: Vec<&Hit> = run.all("bounce").collect();
     let whole = whole(&rows);
     let Some(row) = whole.first().filter(|_| whole.len() == 1) else {
-        let why = "a client bounced messages off it: ask for the client's output";
+        let why = "its client ran a bounceback test: use the client's output";
         return figures.put("latency_mean", Err(why.to_string()));
     };
     check(row, against);

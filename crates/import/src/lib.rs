@@ -210,20 +210,17 @@ pub fn is_json(begin: &[u8]) -> bool {
 
 /// What can be read, in words: a line each tool.
 pub fn known() -> impl Iterator<Item = String> {
-    TOOLS.iter().map(|tool| match tool.documented {
-        true => format!("{} (from documentation, which concludes nothing)", tool.files),
-        false => tool.files.to_string(),
-    })
+    TOOLS.iter().map(|tool| if tool.documented { format!("{} (from documentation, which concludes nothing)", tool.files) } else { tool.files.to_string() })
 }
 
 /// How a refusal ends.
-const ALL: &str = "`assay import --help` lists what it knows";
+const ALL: &str = "`assay import --help` lists the formats that Assay reads";
 
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are
 /// known.
 pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     if bytes.len() > LARGEST {
-        bail!("it has more than {} MB; no result file that Assay knows is that large", LARGEST >> 20);
+        bail!("the file is larger than {} MB, which no result that Assay reads is", LARGEST >> 20);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
@@ -244,7 +241,7 @@ pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
     match (refused, all.first_mut()) {
         (Some((_, error)), None) => Err(error),
         (Some((source, _)), Some(first)) if !source.is_empty() => {
-            first.remarks.push(format!("what stands under {source:?} has no result that Assay knows"));
+            first.remarks.push(format!("the text under {source:?} has no result that Assay reads"));
             Ok(all)
         }
         _ => Ok(all),
@@ -270,9 +267,7 @@ fn once(text: &str) -> &str {
 /// lmbench's, whose lines have nothing in common.
 fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
     if text.starts_with(RUN_FILE) {
-        bail!(
-            "it is a run of Assay, which needs no import: `assay report`, `diagnose` and `compare` take it as it is"
-        );
+        bail!("it is a run of Assay and needs no import: give it to `assay report`, `diagnose` or `compare`");
     }
     let (mut all, mut refused) = (Vec::<Imported>::new(), None);
     for tool in TOOLS.iter().filter(|tool| (tool.is_one)(text)) {
@@ -306,7 +301,7 @@ impl Imported {
     /// Notes which source of a log it is from, and whether all of it stands there twice.
     fn from(mut self, source: &str, twice: bool) -> Imported {
         if twice {
-            self.remarks.push("the text stands there twice and counts once".to_string());
+            self.remarks.push("the file has the same text twice: it counts once".to_string());
         }
         if !source.is_empty() {
             self.make_up.push(("source".to_string(), source.to_string()));

@@ -1,51 +1,41 @@
 //! likwid-bench: loops over vectors in work groups of threads that it pins.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("likwid-bench result"),
     program: "likwid-bench",
-    remark: "likwid-bench counts the bytes that its loop names, without the lines that a store fetches first",
+    remark: "likwid-bench does not count the lines that a store fetches first",
     documented: false,
     signs: &["LIKWID MICRO BENCHMARK"],
     marks: &["begin"],
     lines: &[
-        line("begin", Does::Begins, r"LIKWID MICRO BENCHMARK"),
-        line("test", Does::Once, r"Test: (?<value>\S+)"),
-        line("threads", Does::Once, r"Using (?<value>\d+) threads"),
-        line(
+        begins("begin", r"LIKWID MICRO BENCHMARK"),
+        once("test", r"Test: (?<value>\S+)"),
+        once("threads", r"Using (?<value>\d+) threads"),
+        adds(
             "placed",
-            Does::Adds,
             r"Group: \d+ Thread \d+ Global Thread \d+ running on (?:hwthread|core) (?<value>\d+) .*",
         ),
-        line("clock", Does::Once, r"CPU Clock:\s+(?<value>\d+)"),
-        line("time", Does::Once, r"Time:\s+(?<value>[\d.e+-]+) sec"),
-        line("size", Does::Once, r"Size \(Byte\):\s+(?<value>\d+)"),
-        line("flops", Does::Once, r"MFlops/s:\s+(?<value>[\d.]+)"),
-        line("volume", Does::Once, r"Data volume \(Byte\):\s+(?<value>\d+)"),
-        line("bandwidth", Does::Once, r"MByte/s:\s+(?<value>[\d.]+)"),
-        line("update", Does::Once, r"Cycles per update:\s+(?<value>[\d.]+)"),
-        line("end", Does::Adds, r"UOPs:\s+\d+"),
-        line(
-            "rest",
-            Does::Nothing,
+        once("clock", r"CPU Clock:\s+(?<value>\d+)"),
+        once("time", r"Time:\s+(?<value>[\d.e+-]+) sec"),
+        once("size", r"Size \(Byte\):\s+(?<value>\d+)"),
+        once("flops", r"MFlops/s:\s+(?<value>[\d.]+)"),
+        once("volume", r"Data volume \(Byte\):\s+(?<value>\d+)"),
+        once("bandwidth", r"MByte/s:\s+(?<value>[\d.]+)"),
+        once("update", r"Cycles per update:\s+(?<value>[\d.]+)"),
+        adds("end", r"UOPs:\s+\d+"),
+        ignored(
             r"Running without Marker API.*|Warning: Sanitizing .*|Allocate: .*|Initialization: .*|-{20,}",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"Using \d+ work groups|(?:Cycles|Cycle Clock|Iterations|Iterations per thread|Instructions):\s+\d+",
         ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"(?:Inner loop executions|Size per thread|Number of Flops|Cycles per cacheline):\s+[\d.]+",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(r"(?:Inner loop executions|Size per thread|Number of Flops|Cycles per cacheline):\s+[\d.]+"),
+        ignored(
             r"(?:Loads per update|Stores per update|Load bytes per element|Store bytes per elem\.|Load/store ratio):\s+[\d.]+",
         ),
     ],

@@ -2,65 +2,50 @@
 //! between caches.
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Pattern, Results, Run, Table, line, log, said_again};
+use super::kit::{Hit, Log, Pattern, Results, Run, Table, log, said_again};
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool =
     Tool::of("results of Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("Intel MLC result");
-const REMARK: &str = "mlc tells one figure each, so no spread is known, and not on which CPUs its threads ran, nor, unless -L was said, the \
-                      size of its pages";
+const REMARK: &str = "mlc prints one figure per test, so no spread is known; it reports neither the CPUs of its threads nor, without -L, the page size";
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("begin", Does::Begins, r"Intel\(R\) Memory Latency Checker(?: \(.*\))? - v(?<value>[\w.-]+)"),
-    line("parameters", Does::Once, r"Command line parameters:(?<value>.*)"),
-    line("buffer", Does::Once, r"Using buffer size of (?<value>[\d.]+)Mi?B(?<each>/thread.*)?"),
-    line("bound", Does::Once, r"(?<value>\*\*\* Unable to modify prefetchers.*)"),
-    line("random", Does::Once, r"\*\*\* So, enabling random access for latency measurements"),
-    line(
-        "idle",
-        Does::Once,
-        r"Measuring idle latencies (?:for (?<access>random|sequential) access )?\(in ns\)\.*",
-    ),
-    line("peak", Does::Once, r"Measuring Peak (?:Injection )?Memory Bandwidths for the system"),
-    line("max", Does::Once, r"Measuring Maximum Memory Bandwidths for the system"),
-    line("nodes", Does::Once, r"Measuring Memory Bandwidths between nodes within system"),
-    line("loaded", Does::Once, r"Measuring Loaded Latencies for the system"),
-    line("caches", Does::Once, r"Measuring cache-to-cache transfer latency \(in ns\)\.*"),
-    line("traffic", Does::Adds, r"Using (?<value>.*?) traffic type"),
-    line("heads", Does::Adds, r"(?:Numa node|Socket|Writer Numa Node|Writer Socket)(?<value>(?:\s+\d+)+)"),
-    line(
+    begins("begin", r"Intel\(R\) Memory Latency Checker(?: \(.*\))? - v(?<value>[\w.-]+)"),
+    once("parameters", r"Command line parameters:(?<value>.*)"),
+    once("buffer", r"Using buffer size of (?<value>[\d.]+)Mi?B(?<each>/thread.*)?"),
+    once("bound", r"(?<value>\*\*\* Unable to modify prefetchers.*)"),
+    once("random", r"\*\*\* So, enabling random access for latency measurements"),
+    once("idle", r"Measuring idle latencies (?:for (?<access>random|sequential) access )?\(in ns\)\.*"),
+    once("peak", r"Measuring Peak (?:Injection )?Memory Bandwidths for the system"),
+    once("max", r"Measuring Maximum Memory Bandwidths for the system"),
+    once("nodes", r"Measuring Memory Bandwidths between nodes within system"),
+    once("loaded", r"Measuring Loaded Latencies for the system"),
+    once("caches", r"Measuring cache-to-cache transfer latency \(in ns\)\.*"),
+    adds("traffic", r"Using (?<value>.*?) traffic type"),
+    adds("heads", r"(?:Numa node|Socket|Writer Numa Node|Writer Socket)(?<value>(?:\s+\d+)+)"),
+    adds(
         "home",
-        Does::Adds,
         r"Remote Socket L2->L2 HITM latency \(data address homed in (?<value>writer|reader) socket\)",
     ),
-    line(
-        "local",
-        Does::Adds,
-        r"Local Socket (?<from>\w+)->(?<to>\w+) (?<state>HIT|HITM) +latency\s+(?<value>[\d.]+)",
-    ),
-    line("load", Does::Adds, r"(?<delay>\d{5})\s+(?<latency>\d+\.\d+)\s+(?<bandwidth>\d+\.\d+)"),
-    line("row", Does::Adds, r"(?<node>\d{1,4})(?<value>(?:\s+(?:\d+\.\d+|-))+)"),
-    line(
+    adds("local", r"Local Socket (?<from>\w+)->(?<to>\w+) (?<state>HIT|HITM) +latency\s+(?<value>[\d.]+)"),
+    adds("load", r"(?<delay>\d{5})\s+(?<latency>\d+\.\d+)\s+(?<bandwidth>\d+\.\d+)"),
+    adds("row", r"(?<node>\d{1,4})(?<value>(?:\s+(?:\d+\.\d+|-))+)"),
+    adds(
         "mix",
-        Does::Adds,
         r"(?<mix>ALL Reads|\d+:\d+ [A-Z][\w -]*?|Stream-triad like|All NT writes) *: *\s*(?<value>\d+\.\d+)",
     ),
-    line(
+    once(
         "each",
-        Does::Once,
         r"Each iteration took (?<clocks>[\d.]+) (?:core|base frequency) clocks \(\s*(?<value>[\d.]+)\s*ns\)",
     ),
-    line(
-        "rest",
-        Does::Nothing,
+    ignored(
         r"Bandwidths are in MB/sec .*|Using all the threads .*|Using traffic with .*|Will take several .*",
     ),
-    line(
-        "rest",
-        Does::Nothing,
+    ignored(
         r"(?:Numa|Memory) node|Reader (?:Numa Node|Socket)|Inject\s+Latency\s+Bandwidth|Delay\s+\(ns\)\s+MB/sec|={10,}",
     ),
 ];
@@ -157,7 +142,10 @@ impl Reader {
             }
         }
         if !found && let Some(meaning) = self.untold() {
-            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into());
+            builder.missing(
+                meaning,
+                "started, no test finished: the run, or the text, ended before a result".into(),
+            );
         }
     }
 

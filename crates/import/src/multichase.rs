@@ -1,9 +1,10 @@
 //! Google's multichase, and the two small programs beside it: pingpong and fairness.
 
 use super::builder::{Builder, Meaning};
-use super::kit::{Does, Hit, Log, Number, Pattern, Results, Run, Table, commands, line, log, said_again};
+use super::kit::{Hit, Log, Number, Pattern, Results, Run, Table, commands, log, said_again};
 use super::own::Against;
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool =
@@ -13,8 +14,7 @@ const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");
 const FAIRNESS: Format = Format("fairness result (multichase)");
 
-const CHASE_REMARK: &str = "multichase pins its threads to the first CPUs that it may use, unless -X was said, and tells neither \
-                            these nor the order of its chase";
+const CHASE_REMARK: &str = "multichase pins its threads to the first CPUs that it may use (unless -X), and reports neither these CPUs nor the order of its chase";
 const PINGPONG_REMARK: &str = "pingpong prints the best of its samples, so no spread is known";
 const FAIRNESS_REMARK: &str =
     "fairness starts a thread on each CPU that it may use, and each of its rows is one sample";
@@ -27,32 +27,27 @@ const MEMORY: u64 = 256 << 20;
 const STRIDE: u64 = 256;
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("chased", Does::Begins, r"nr_mixer_indices = \d+"),
-    line("threads", Does::Once, r"nr_threads = (?<value>\d+)"),
-    line("page", Does::Once, r"page_size = (?<value>\d+) bytes(?<huge> .*)?"),
-    line("memory", Does::Once, r"total_memory = (?<value>\d+) \(.*\)"),
-    line("stride", Does::Once, r"stride = (?<value>\d+)"),
-    line("locality", Does::Once, r"tlb_locality = (?<value>\d+)"),
-    line("chase", Does::Once, r"chase = (?<value>\S+)"),
-    line("samples", Does::Once, r"samples \(one column per thread, one row per sample\):"),
-    line("sample", Does::Adds, r"(?:\d{10}\.\d{6} +)?[\d.]+(?: +[\d.]+)* +avg=(?<value>[\d.]+)"),
-    line("number", Does::Once, r"(?:\d{10}\.\d{6} +)?(?<value>\d+\.\d+)"),
-    line("pingpong", Does::Begins, r"avg latency to communicate a modified line from one core to another"),
-    line(
-        "fairness",
-        Does::Begins,
-        r"results are avg latency per locked increment in ns, one column per thread",
-    ),
-    line("heads", Does::Once, r"(?<value>\d+(?: +\d+)*)"),
-    line("pairs", Does::Adds, r"(?<cpu>\d+):(?<value>(?: +(?:[\d.]+|inf))+)"),
-    line("cpus", Does::Once, r"cpu:(?<value>(?: +\d+)+)"),
-    line("relaxed", Does::Adds, r"(?<value>(?:un)?relaxed):"),
-    line(
+    begins("chased", r"nr_mixer_indices = \d+"),
+    once("threads", r"nr_threads = (?<value>\d+)"),
+    once("page", r"page_size = (?<value>\d+) bytes(?<huge> .*)?"),
+    once("memory", r"total_memory = (?<value>\d+) \(.*\)"),
+    once("stride", r"stride = (?<value>\d+)"),
+    once("locality", r"tlb_locality = (?<value>\d+)"),
+    once("chase", r"chase = (?<value>\S+)"),
+    once("samples", r"samples \(one column per thread, one row per sample\):"),
+    adds("sample", r"(?:\d{10}\.\d{6} +)?[\d.]+(?: +[\d.]+)* +avg=(?<value>[\d.]+)"),
+    once("number", r"(?:\d{10}\.\d{6} +)?(?<value>\d+\.\d+)"),
+    begins("pingpong", r"avg latency to communicate a modified line from one core to another"),
+    begins("fairness", r"results are avg latency per locked increment in ns, one column per thread"),
+    once("heads", r"(?<value>\d+(?: +\d+)*)"),
+    adds("pairs", r"(?<cpu>\d+):(?<value>(?: +(?:[\d.]+|inf))+)"),
+    once("cpus", r"cpu:(?<value>(?: +\d+)+)"),
+    adds("relaxed", r"(?<value>(?:un)?relaxed):"),
+    adds(
         "times",
-        Does::Adds,
         r"(?<value>[\d.]+(?: +[\d.]+)*) : avg +(?<mean>[\d.]+) +sdev +\S+ +min +[\d.]+ +max +[\d.]+",
     ),
-    line("rest", Does::Nothing, r"times are in ns|base_object_size = \d+|malloc allocation|timed out: .*"),
+    ignored(r"times are in ns|base_object_size = \d+|malloc allocation|timed out: .*"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -161,9 +156,10 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
                 against.disagree("best sample", text, "the file");
             }
         }
-        None => {
-            builder.missing(meaning, "started, no test finished: the run, or the text, ended before".into())
-        }
+        None => builder.missing(
+            meaning,
+            "started, no test finished: the run, or the text, ended before a result".into(),
+        ),
     }
 }
 
@@ -186,7 +182,7 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
     let (bench, note) = match by {
         // Plain loads and stores on one line: what is measured here, too.
         Some("store") if more.is_empty() => {
-            ("memory.core-to-core@all".to_string(), "the best of its samples; the mean here")
+            ("memory.core-to-core@all".to_string(), "the best of its samples; Assay gives the mean")
         }
         _ => {
             let by = by.map(|by| format!("by={by}"));
@@ -215,12 +211,12 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
             };
             match value.parse::<f64>().ok().filter(|value| value.is_finite()) {
                 Some(value) => builder.value(meaning.noted(note), value),
-                None => builder.missing(meaning, "nothing went from one to the other in time".to_string()),
+                None => builder.missing(meaning, "no line went from one to the other in time".to_string()),
             }
         }
     }
     if rows < heads.len() && asked.value(&["-c"]).is_none() {
-        against.interrupted(&format!("it has rows of {rows} CPUs, where {} have one", heads.len()));
+        against.interrupted(&format!("the table has {rows} rows, but columns of {} CPUs", heads.len()));
     }
 }
 

@@ -1,44 +1,38 @@
 //! multiload of Google's multichase: what memory carries, how long a load takes, and both at once.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 
 pub(crate) const FORM: Form = Form {
     format: Format("multiload result"),
     program: "multiload",
-    remark: "multiload does not tell on which CPUs its threads ran, nor, in its table, the size of its pages",
+    remark: "multiload does not report the CPUs of its threads nor, in its table, the page size",
     documented: false,
     signs: &["ChaseThds"],
     marks: &["head"],
     lines: &[
-        line("begin", Does::Begins, r"(?:Memory Bandwidth|Loaded Latency|Chase) test selected\..*"),
-        line("head", Does::Once, r"Samples\s*, Byte/thd\s*, ChaseThds\s*, ChaseNS\s*, .*MemLdArg"),
-        line("page", Does::Once, r"page_size = (?<value>\d+) bytes.*"),
-        line("stride", Does::Once, r"stride = (?<value>\d+)"),
-        line(
+        begins("begin", r"(?:Memory Bandwidth|Loaded Latency|Chase) test selected\..*"),
+        once("head", r"Samples\s*, Byte/thd\s*, ChaseThds\s*, ChaseNS\s*, .*MemLdArg"),
+        once("page", r"page_size = (?<value>\d+) bytes.*"),
+        once("stride", r"stride = (?<value>\d+)"),
+        once(
             "load",
-            Does::Once,
             r"(?<samples>\d+)\s*, (?<bytes>\d+)\s*, 0\s*, 0\.000\s*, 0\s*, 0\.000\s*, (?<threads>\d+)\s*, (?<most>\d+)\s*, (?<mean>\d+)\s*, [\d.]+\s*, -+\s*, (?<load>\S+)",
         ),
-        line(
+        once(
             "chase",
-            Does::Once,
             r"(?<samples>\d+)\s*, (?<bytes>\d+)\s*, (?<threads>\d+)\s*, (?<mean>[\d.]+)\s*, \d+\s*, [\d.]+\s*, 0\s*, 0\s*, 0\s*, 0\.000\s*, (?<chase>\S+)\s*, -+",
         ),
-        line(
+        once(
             "both",
-            Does::Once,
             r"(?<samples>\d+)\s*, (?<bytes>\d+)\s*, (?<threads>\d+)\s*, (?<chased>[\d.]+)\s*, \d+\s*, [\d.]+\s*, (?<loads>[1-9]\d*)\s*, (?<most>\d+)\s*, (?<mean>\d+)\s*, [\d.]+\s*, (?<chase>\S+)\s*, (?<load>\S+)",
         ),
-        line("died", Does::Adds, r"(?<value>Error: .*|error: more threads than cpus available)"),
-        line(
-            "rest",
-            Does::Nothing,
-            r"nr_threads = \d+|(?:total_memory|tlb_locality|chase|memload|run_test_type) = .*",
-        ),
-        line("rest", Does::Nothing, r"main: sample_no=.*|(?:Ld|Chase)(?:Avg|Max|Min|Dev)\w+=.*"),
+        adds("died", r"(?<value>Error: .*|error: more threads than cpus available)"),
+        ignored(r"nr_threads = \d+|(?:total_memory|tlb_locality|chase|memload|run_test_type) = .*"),
+        ignored(r"main: sample_no=.*|(?:Ld|Chase)(?:Avg|Max|Min|Dev)\w+=.*"),
     ],
     facts: &[("samples", "load.samples"), ("page size", "page"), ("stride", "stride")],
     told: &["-t", "-m", "-l", "-c", "-n", "-d", "-s"],

@@ -27,7 +27,7 @@ const SHAPES: &[Shape] = &[
         name: "iperf3's text",
         parts: &[
             ("where it connects or listens", "Connecting to host"),
-            ("the head of its rows ([ ID] Interval)", "[ ID] Interval"),
+            ("the header of its rows ([ ID] Interval)", "[ ID] Interval"),
             ("the rows of the whole test (sender, receiver)", " receiver"),
         ],
     },
@@ -53,7 +53,7 @@ const SHAPES: &[Shape] = &[
         parts: &[
             ("the line that announces a job (ioengine=)", "ioengine="),
             ("\"Starting\"", "\nStarting "),
-            ("the head of a result (groupid=)", "(groupid="),
+            ("the header of a result (groupid=)", "(groupid="),
             ("its figures (IOPS=, or iops=)", "BW="),
         ],
     },
@@ -128,7 +128,7 @@ fn of_perf(text: &str) -> Option<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("it is of `perf bench` ({names}{more}), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll")
+        format!("it is output of `perf bench` ({names}{more}), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll")
     })
 }
 
@@ -141,7 +141,7 @@ fn not_run(text: &str) -> Option<String> {
         r"No such file|Permission denied|cannot)\b.*)$"
     ));
     let said = SAID.captures(text)?;
-    Some(format!("nothing was measured: it says {:?}", short(said[1].trim())))
+    Some(format!("nothing was measured: the text says {:?}", short(said[1].trim())))
 }
 
 /// Why a text is none of those that are known: that the tool did not run, or what it is nearest to,
@@ -151,8 +151,7 @@ pub fn refusal(text: &str) -> String {
         return said;
     }
     if crate::core_to_core::may_be(text) {
-        return "it is a matrix of numbers below a diagonal, and nothing tells whose: if core-to-core-latency printed it, \
-                write that name in a line above it"
+        return "it is a matrix of numbers below a diagonal without the name of a tool: if core-to-core-latency printed it, write that name in a line above it"
             .to_string();
     }
     let split = |shape: &'static Shape| -> [Vec<&'static str>; 2] {
@@ -168,11 +167,13 @@ pub fn refusal(text: &str) -> String {
     let best = all.rev().max_by_key(|(shape, [has, _])| (has.len(), begun(shape, has)));
     let Some((shape, [has, lacks])) = best.filter(|(_, [has, lacks])| !has.is_empty() && !lacks.is_empty())
     else {
-        return "it is not a file that Assay knows".to_string();
+        return "it is not a format that Assay knows".to_string();
     };
     let started = if begun(shape, &has) { " (started, no test finished)" } else { "" };
     let (name, has, lacks) = (shape.name, has.join(" and "), lacks.join(" and "));
-    format!("it is not a file that Assay knows, nearest to {name}{started}: has {has}, lacks {lacks}")
+    format!(
+        "it is not a format that Assay knows; the nearest is {name}{started}: it has {has}, but lacks {lacks}"
+    )
 }
 
 #[cfg(test)]
@@ -184,25 +185,25 @@ mod tests {
         for (text, words) in [
             (
                 "{\n\t\"start\":\t{\n\t\t\"cookie\": 1}}\n",
-                "iperf3's JSON (started, no test finished): has \"start\", lacks \"intervals\" and \"end\"",
+                "iperf3's JSON (started, no test finished): it has \"start\", but lacks \"intervals\" and \"end\"",
             ),
-            ("{\"intervals\": []}\n", "iperf3's JSON: has \"intervals\", lacks \"start\" and \"end\""),
+            ("{\"intervals\": []}\n", "iperf3's JSON: it has \"intervals\", but lacks \"start\" and \"end\""),
             (
                 "{\"jobs\": [{\"jobname\": \"a\"}]}\n",
-                "fio's JSON: has \"jobs\" and \"jobname\", lacks \"fio version\"",
+                "fio's JSON: it has \"jobs\" and \"jobname\", but lacks \"fio version\"",
             ),
             (
                 "   BYTE UNIX Benchmarks (Version 5.1.3)\n\n   System: a: GNU/Linux\n",
-                "UnixBench (started, no test finished): has its banner, lacks",
+                "UnixBench (started, no test finished): it has its banner, but lacks",
             ),
             ("                 L M B E N C H  3 . 0   S U M M A R Y\n", "a summary of lmbench (started"),
             (
                 "Each sender will pass 100 messages of 100 bytes\nTime: 4.905\n",
-                "hackbench: has \"Each sender will pass\" and \"Time:\", lacks",
+                "hackbench: it has \"Each sender will pass\" and \"Time:\", but lacks",
             ),
             ("SPEC CPU2017 results were fine\n", "SPEC CPU2017 (started"),
-            ("Interval:\n[ ID] Interval\n sender\n", "iperf3's text: has the head of its rows"),
-            ("execution time (avg/stddev)\n", "sysbench's text: has its times"),
+            ("Interval:\n[ ID] Interval\n sender\n", "iperf3's text: it has the header of its rows"),
+            ("execution time (avg/stddev)\n", "sysbench's text: it has its times"),
         ] {
             let error = read(text.as_bytes()).expect_err("refused").to_string();
             assert!(
@@ -213,20 +214,20 @@ mod tests {
         for (text, words) in [
             (
                 "iperf3: unrecognized option '--json-stream'\nUsage: iperf3 [-s|-c host] [options]\n -i 1 microseconds\n",
-                "nothing was measured: it says \"iperf3: unrecognized option '--json-stream'\"; `assay import --help` lists",
+                "nothing was measured: the text says \"iperf3: unrecognized option '--json-stream'\"; `assay import --help` lists",
             ),
             (
                 "bash: line 1: sockperf: command not found\n",
-                "it says \"bash: line 1: sockperf: command not found\"",
+                "the text says \"bash: line 1: sockperf: command not found\"",
             ),
             (
                 "$ /usr/bin/hackbench -x\n/usr/bin/hackbench: invalid option -- 'x'\n",
-                "measured: it says \"/usr/bin/hackbench: invalid",
+                "measured: the text says \"/usr/bin/hackbench: invalid",
             ),
-            ("sh: 1: fio: not found\n", "it says \"sh: 1: fio: not found\""),
+            ("sh: 1: fio: not found\n", "the text says \"sh: 1: fio: not found\""),
             (
                 "# Running 'numa/mem' benchmark:\n # Running main, \"perf bench numa mem -a\"\n\n 5.1 secs slowest (max) thread-runtime\n",
-                "it is of `perf bench` (numa/mem), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll; `assay",
+                "it is output of `perf bench` (numa/mem), of which Assay reads sched/messaging, sched/pipe, mem, syscall, futex and epoll; `assay",
             ),
             (
                 "# Running internals/synthesize benchmark...\n  Average synthesis took: 157.202 usec\n     Total time: 1.285 [sec]\n",
@@ -242,7 +243,7 @@ mod tests {
         }
         let error = read(b"hello\n").expect_err("refused").to_string();
         assert!(
-            error.starts_with("it is not a file that Assay knows; `assay import --help` lists "),
+            error.starts_with("it is not a format that Assay knows; `assay import --help` lists "),
             "{error}"
         );
     }

@@ -1,43 +1,38 @@
 //! The NAS Parallel Benchmarks: kernels and applications of computational fluid dynamics.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("NAS Parallel Benchmarks result"),
     program: "npb",
-    remark: "NPB does not tell where its threads ran",
+    remark: "NPB does not report where its threads ran",
     documented: false,
     signs: &["NAS Parallel Benchmarks", "Benchmark Completed"],
     marks: &["begin", "completed"],
     lines: &[
-        line("begin", Does::Begins, r"NAS Parallel Benchmarks .*- (?<value>[A-Z]{2})(?:-MZ)? Benchmark"),
-        line("completed", Does::Once, r"(?<value>[A-Z]{2})(?:-MZ)? Benchmark Completed\.?"),
-        line("class", Does::Once, r"Class += +(?<value>[A-Z])"),
-        line("time", Does::Once, r"Time in seconds += +(?<value>[\d.]+)"),
-        line("threads", Does::Once, r"Total (?:threads|processes) += +(?<value>\d+)"),
-        line("rate", Does::Once, r"Mop/s total += +(?<value>[\d.]+)"),
-        line("verified", Does::Once, r"Verification += +(?<value>[A-Z ]+)"),
-        line("version", Does::Once, r"Version += +(?<value>\S+)"),
-        line("flags", Does::Once, r"FFLAGS += (?<value>.+)"),
-        line("end", Does::Ends, r"Please send all errors/feedbacks to:"),
-        line(
-            "rest",
-            Does::Nothing,
+        begins("begin", r"NAS Parallel Benchmarks .*- (?<value>[A-Z]{2})(?:-MZ)? Benchmark"),
+        once("completed", r"(?<value>[A-Z]{2})(?:-MZ)? Benchmark Completed\.?"),
+        once("class", r"Class += +(?<value>[A-Z])"),
+        once("time", r"Time in seconds += +(?<value>[\d.]+)"),
+        once("threads", r"Total (?:threads|processes) += +(?<value>\d+)"),
+        once("rate", r"Mop/s total += +(?<value>[\d.]+)"),
+        once("verified", r"Verification += +(?<value>[A-Z ]+)"),
+        once("version", r"Version += +(?<value>\S+)"),
+        once("flags", r"FFLAGS += (?<value>.+)"),
+        ends("end", r"Please send all errors/feedbacks to:"),
+        ignored(
             r"No input file .*|Using compiled defaults.*|Initialization time .*|T = .*|Result verification .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"(?:Size|Iterations|Number of [\w ]+|Processor array|Layout type) *[:=] .*|(?:Avail threads|Mop/s/thread|Operation type|Compile date) += .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(
             r"Compile options:|(?:FC|CC|FLINK|F_LIB|F_INC|FLINKFLAGS|RAND|CLINK|C_LIB|C_INC|CFLAGS|CLINKFLAGS) += .*",
         ),
-        line("rest", Does::Nothing, r"NPB Development Team|npb@nas\.nasa\.gov"),
+        ignored(r"NPB Development Team|npb@nas\.nasa\.gov"),
     ],
     facts: &[("npb", "version"), ("compiler flags", "flags")],
     told: &[],
@@ -64,6 +59,6 @@ fn check(run: &Run, said: &mut Said) {
         said.against.invalid("Verification = UNSUCCESSFUL");
     }
     if run.hit("rate").is_some() && verified.is_empty() {
-        said.against.interrupted("it has no line on whether its result was verified");
+        said.against.interrupted("no line says whether its result was verified");
     }
 }

@@ -3,56 +3,43 @@
 
 use super::builder::Builder;
 use super::kit::{
-    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
+    Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, said_again,
 };
 use super::own::Against;
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 use model::vocabulary::network as ids;
 
 pub(crate) const TOOL: Tool = Tool::of("results of ntttcp for Linux", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("ntttcp result");
-const REMARK: &str = "ntttcp does not tell where its threads ran; its CPU figures are of the whole host";
+const REMARK: &str = "ntttcp does not report where its threads ran; its CPU figures are of the whole host";
 const VALUED: [&str; 14] =
     ["-m", "-t", "-W", "-C", "-P", "-n", "-l", "-p", "-f", "-b", "-O", "-x", "-j", "-a"];
 const FLAGS: [&str; 8] = ["-r", "-s", "-V", "-Q", "-u", "-6", "-N", "--show-tcp-retrans"];
 
 pub(crate) const LINES: &[Pattern] = &[
-    line("begin", Does::Begins, r"NTTTCP for Linux (?<value>[\d.]+)"),
-    line("role", Does::Once, r"\*\*\* (?<value>sender|receiver) role"),
-    line("protocol", Does::Once, r"protocol:\s+(?<value>TCP|UDP)"),
-    line("bytes", Does::Once, r"(?:sender|receiver) socket buffer \(bytes\):\s+(?<value>\d+)"),
-    line("to", Does::Once, r"server address:\s+(?<value>\S+)"),
-    line(
-        "created",
-        Does::Adds,
-        r"(?:[\d:]{8} )?INFO: (?<value>\d+) connections (?:created in \d+ microseconds|tested)",
-    ),
-    line("moment", Does::Adds, r"Real-time throughput: (?<value>[\d.]+)(?<value_unit>[KMGT]?)bps"),
-    line(
-        "thread",
-        Does::Adds,
-        r"(?:[\d:]{8} )?INFO: \t\d+\t *[\d.]+\t *(?<value>[\d.]+)(?<value_unit>[KMGT]?)bps",
-    ),
-    line("time", Does::Once, r"(?:[\d:]{8} )?INFO: test duration\s*:(?<value>[\d.]+) seconds"),
-    line("amount", Does::Once, r"(?:[\d:]{8} )?INFO: total bytes\s*:(?<value>\d+)"),
-    line(
-        "rate",
-        Does::Once,
-        r"(?:[\d:]{8} )?INFO: \s*throughput\s*:(?<value>[\d.]+)(?<value_unit>[KMGT]?)bps",
-    ),
-    line("retrans", Does::Once, r"(?:[\d:]{8} )?INFO: \s*retrans segs\s*:(?<value>\d+)"),
-    line("cycles", Does::Once, r"(?:[\d:]{8} )?INFO: \s*cycles/byte\s*:(?<value>[\d.]+)"),
-    line("cpus", Does::Once, r"(?:[\d:]{8} )?INFO: cpu cores\s*:(?<value>\d+)"),
-    line("clock", Does::Once, r"(?:[\d:]{8} )?INFO: \s*cpu speed\s*:(?<value>[\d.]+MHz)"),
-    line("idle", Does::Once, r"(?:[\d:]{8} )?INFO: \s*idle\s*:(?<value>[\d.]+)%"),
-    line("rtt", Does::Once, r"(?:[\d:]{8} )?INFO: tcpi rtt\s*:(?<value>\d+) us"),
-    line("died", Does::Adds, r"(?:[\d:]{8} )?(?:INFO|ERR ?): (?<value>failed to .*|cannot .*)"),
-    line("rest", Does::Nothing, r"(?:[\d:]{8} )?(?:INFO|DBG ?|ERR ?): .*|-{20,}"),
-    line(
-        "rest",
-        Does::Nothing,
+    begins("begin", r"NTTTCP for Linux (?<value>[\d.]+)"),
+    once("role", r"\*\*\* (?<value>sender|receiver) role"),
+    once("protocol", r"protocol:\s+(?<value>TCP|UDP)"),
+    once("bytes", r"(?:sender|receiver) socket buffer \(bytes\):\s+(?<value>\d+)"),
+    once("to", r"server address:\s+(?<value>\S+)"),
+    adds("created", r"(?:[\d:]{8} )?INFO: (?<value>\d+) connections (?:created in \d+ microseconds|tested)"),
+    adds("moment", r"Real-time throughput: (?<value>[\d.]+)(?<value_unit>[KMGT]?)bps"),
+    adds("thread", r"(?:[\d:]{8} )?INFO: \t\d+\t *[\d.]+\t *(?<value>[\d.]+)(?<value_unit>[KMGT]?)bps"),
+    once("time", r"(?:[\d:]{8} )?INFO: test duration\s*:(?<value>[\d.]+) seconds"),
+    once("amount", r"(?:[\d:]{8} )?INFO: total bytes\s*:(?<value>\d+)"),
+    once("rate", r"(?:[\d:]{8} )?INFO: \s*throughput\s*:(?<value>[\d.]+)(?<value_unit>[KMGT]?)bps"),
+    once("retrans", r"(?:[\d:]{8} )?INFO: \s*retrans segs\s*:(?<value>\d+)"),
+    once("cycles", r"(?:[\d:]{8} )?INFO: \s*cycles/byte\s*:(?<value>[\d.]+)"),
+    once("cpus", r"(?:[\d:]{8} )?INFO: cpu cores\s*:(?<value>\d+)"),
+    once("clock", r"(?:[\d:]{8} )?INFO: \s*cpu speed\s*:(?<value>[\d.]+MHz)"),
+    once("idle", r"(?:[\d:]{8} )?INFO: \s*idle\s*:(?<value>[\d.]+)%"),
+    once("rtt", r"(?:[\d:]{8} )?INFO: tcpi rtt\s*:(?<value>\d+) us"),
+    adds("died", r"(?:[\d:]{8} )?(?:INFO|ERR ?): (?<value>failed to .*|cannot .*)"),
+    ignored(r"(?:[\d:]{8} )?(?:INFO|DBG ?|ERR ?): .*|-{20,}"),
+    ignored(
         r"(?:ports|connections|cpu affinity|client address|domain|tcp nodelay|quiet mode|verbose mode|show system tcp retransmit|server port starting at|test (?:warm-up|duration|cool-down) \(sec\)):\s+.*",
     ),
 ];
@@ -93,7 +80,7 @@ const METRICS: &[Metric] = &[
     metric("stream_sent", "Gbit/s", Better::Neither),
     metric("interval_bandwidth", "Gbit/s", Better::Higher),
     metric("interval_sent", "Gbit/s", Better::Neither),
-    metric("system_retransmits", "1/s", Better::Lower).noted("of the host, whoever sent them"),
+    metric("system_retransmits", "1/s", Better::Lower).noted("of the whole host, all senders"),
     metric("rtt_mean", "us", Better::Lower),
     metric("cycles_per_byte", "", Better::Lower).noted("of the whole host"),
     metric("cpu_busy", "", Better::Neither).noted("of the whole host"),
@@ -131,7 +118,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
         figures.point(name, number(run, line).map(|value| value as i64));
     }
     if run.hit("bytes").is_none() {
-        figures.note = "how much it wrote at once is not told".to_string();
+        figures.note = "its write size is unknown".to_string();
     }
     figures
 }

@@ -2,11 +2,10 @@
 //! MB are 2^20 bytes and its Mbps 10^6 bits a second; what it says of a test is what arrived.
 
 use super::builder::Builder;
-use super::kit::{
-    Above, Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric,
-};
+use super::kit::{Above, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric};
 use super::own::Against;
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, ahead, ignored, once, within};
 use model::vocabulary::network as ids;
 use model::{Better, Value, units};
 
@@ -15,57 +14,43 @@ pub(crate) const TOOL: Tool =
 
 const FORMAT: Format = Format("nuttcp result");
 const REMARK: &str =
-    "nuttcp does not tell where its two ends ran, and which way a test went only with -v or in its command";
+    "nuttcp does not report where its two ends ran; it reports the direction only with -v or in its command";
 const VALUED: [&str; 9] = ["-P", "-p", "-T", "-i", "-n", "-N", "-l", "-R", "-I"];
 const FLAGS: [&str; 8] = ["-t", "-r", "-u", "-v", "-4", "-fparse", "-frunningtotal", "-F"];
 
 pub(crate) const LINES: &[Pattern] = &[
     // The interval lines come before the one of the whole test, which alone tells the CPU.
-    line(
+    within(
         "interval",
-        Does::Within,
         r"[\d.]+ MB / +(?<time>\d+\.\d+) sec = +(?<rate>\d+\.\d+) Mbps(?: +\d+ retrans(?: .*)?| +-?\d+ / +\d+ ~drop/pkt .*)?",
     ),
-    line(
-        "interval",
-        Does::Within,
-        r"megabytes=[\d.]+ real_sec=(?<time>\d+\.\d+) rate_Mbps=(?<rate>\d+\.\d+).*",
-    ),
-    line(
+    within("interval", r"megabytes=[\d.]+ real_sec=(?<time>\d+\.\d+) rate_Mbps=(?<rate>\d+\.\d+).*"),
+    once(
         "whole",
-        Does::Once,
         r"(?<amount>\d+\.\d+) MB / +(?<time>\d+\.\d+) sec = +(?<rate>\d+\.\d+) Mbps (?<tx>\d+) %TX (?<rx>\d+) %RX(?: (?<retrans>\d+) retrans)?(?: (?<rtt>\d+\.\d+) msRTT)?(?: (?<drop>-?\d+) / (?<packets>\d+) drop/pkt [-\d.]+ %loss)?(?: .*)?",
     ),
-    line(
+    once(
         "whole",
-        Does::Once,
         r"megabytes=(?<amount>\d+\.\d+) real_seconds=(?<time>\d+\.\d+) rate_Mbps=(?<rate>\d+\.\d+) tx_cpu=(?<tx>\d+) rx_cpu=(?<rx>\d+)(?: retrans=(?<retrans>\d+))?(?: rtt_ms=(?<rtt>\d+\.\d+))?(?: drop=(?<drop>-?\d+) pkt=(?<packets>\d+) data_loss=[-\d.]+)?(?: .*)?",
     ),
     // Each end says so of itself: the client first.
-    line(
+    adds(
         "setup",
-        Does::Adds,
         r"nuttcp-(?<end>[tr])(?:-\S+)?: buflen=(?<bytes>\d+),? nstream=(?<streams>\d+),? port=\d+ (?:mode=)?(?<protocol>tcp|udp)(?: .*)?",
     ),
-    line(
+    adds(
         "end",
-        Does::Adds,
         r"nuttcp-(?<end>[tr])(?:-\S+)?: (?:megabytes=)?(?<amount>\d+\.\d+) (?:MB in )?(?:real_seconds=)?(?<time>\d+\.\d+) (?:real seconds = )?(?:rate_KBps=)?[\d.]+ (?:KB/sec = )?(?:rate_Mbps=)?(?<rate>\d+\.\d+)(?: Mbps)?",
     ),
-    line("retrans", Does::Within, r"nuttcp-t(?:-\S+)?: retrans ?= ?(?<value>\d+)"),
-    line("rtt", Does::Within, r"nuttcp-t(?:-\S+)?: connect.* (?:RTT=|rtt_ms=)(?<value>\d+\.\d+)(?: ms.*)?"),
-    line(
+    within("retrans", r"nuttcp-t(?:-\S+)?: retrans ?= ?(?<value>\d+)"),
+    within("rtt", r"nuttcp-t(?:-\S+)?: connect.* (?:RTT=|rtt_ms=)(?<value>\d+\.\d+)(?: ms.*)?"),
+    within(
         "loss",
-        Does::Within,
         r"nuttcp-r(?:-\S+)?: (?:drop=)?(?<drop>-?\d+) (?:/ )?(?:pkt=)?(?<packets>\d+) (?:drop/pkt|data_loss=).*",
     ),
-    line("died", Does::Adds, r"(?<value>nuttcp-[tr](?:-\S+)?: v[\d.]+: Error: .*|invalid ctlport = .*)"),
-    line(
-        "version",
-        Does::Ahead,
-        r"nuttcp-[tr](?:-\S+)?: v(?<value>\d[\d.]*): socket|nuttcp-(?<only>\d[\d.]*)",
-    ),
-    line("rest", Does::Nothing, r"nuttcp-[tr](?:-\S+)?: .*|errno=\d+"),
+    adds("died", r"(?<value>nuttcp-[tr](?:-\S+)?: v[\d.]+: Error: .*|invalid ctlport = .*)"),
+    ahead("version", r"nuttcp-[tr](?:-\S+)?: v(?<value>\d[\d.]*): socket|nuttcp-(?<only>\d[\d.]*)"),
+    ignored(r"nuttcp-[tr](?:-\S+)?: .*|errno=\d+"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -168,7 +153,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     figures.point("streams", streams);
     figures.point("bytes", bytes);
     if bytes.is_none() {
-        figures.note = "how much it wrote at once is not told".to_string();
+        figures.note = "its write size is unknown".to_string();
     }
     figures
 }

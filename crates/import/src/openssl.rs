@@ -1,69 +1,50 @@
 //! `openssl speed`: ciphers and digests by block size, and operations of keys.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, ahead, begins, ignored, once, separates, within};
 
 pub(crate) const FORM: Form = Form {
     format: Format("openssl speed result"),
     program: "openssl",
-    remark: "openssl divides by the CPU time that it used, unless it was asked not to (-elapsed): a busy machine looks idle",
+    remark: "openssl divides by its own CPU time (unless -elapsed): a busy host looks idle",
     documented: false,
     signs: &["type ", "+H:", "+F:", " bits", "keygens/s"],
     marks: &["head", "key", "exchange", "machine", "made-head"],
     lines: &[
         // They stand before all that a run prints of itself.
-        line("asked", Does::Parts, r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
-        line("version", Does::Begins, r"version: (?<value>\S.*)"),
+        separates("asked", r"Doing \S+.* for \d+s.*|\+DT:.*|Forked child \d+"),
+        begins("version", r"version: (?<value>\S.*)"),
         // Before version 3 it says so in the words of `openssl version`.
-        line(
-            "version",
-            Does::Ahead,
-            r"(?<value>(?:OpenSSL|LibreSSL|SSLeay) \d\S* +\d.*?)(?: \(Library: .*\))?",
-        ),
-        line("options", Does::Once, r"options: ?(?<value>.*)"),
-        line("compiler", Does::Once, r"compiler: (?<value>.*)"),
-        line("capabilities", Does::Once, r"CPUINFO: (?<value>.*)"),
-        line("head", Does::Once, r"type +(?<value>\d+ bytes.*)"),
-        line("head", Does::Within, r"(?:Got: )?\+H:(?<value>[\d:]+)(?: from \d+)?"),
-        line("machine", Does::Adds, r"\+F:\d+:(?<name>[^:]+):(?<value>[\d.:]+)"),
-        line(
+        ahead("version", r"(?<value>(?:OpenSSL|LibreSSL|SSLeay) \d\S* +\d.*?)(?: \(Library: .*\))?"),
+        once("options", r"options: ?(?<value>.*)"),
+        once("compiler", r"compiler: (?<value>.*)"),
+        once("capabilities", r"CPUINFO: (?<value>.*)"),
+        once("head", r"type +(?<value>\d+ bytes.*)"),
+        within("head", r"(?:Got: )?\+H:(?<value>[\d:]+)(?: from \d+)?"),
+        adds("machine", r"\+F:\d+:(?<name>[^:]+):(?<value>[\d.:]+)"),
+        adds(
             "cipher",
-            Does::Adds,
             r"(?<name>[A-Za-z][\w()/-]*(?: (?:cbc|ecb|cfb|ofb|ctr|ige|gcm|ede3))?) +(?<value>(?:[\d.]+k ?\s*)+)",
         ),
         // From version 3.5 on RSA encrypts and decrypts, too.
-        line(
+        adds(
             "key",
-            Does::Adds,
             r"(?<name>rsa +\d+ bits)(?: +[\d.]+s){4} +(?<sign>[\d.]+) +(?<verify>[\d.]+) +(?<encrypt>[\d.]+) +(?<decrypt>[\d.]+)",
         ),
-        line(
+        adds(
             "key",
-            Does::Adds,
             r"(?<name>(?:rsa|dsa) +\d+ bits|\d+ bits (?:ecdsa|EdDSA) \([\w-]+\)|\d+ bits SM2 \([\w-]+\)) +[\d.]+s +[\d.]+s +(?<sign>[\d.]+) +(?<verify>[\d.]+)",
         ),
-        line(
-            "exchange",
-            Does::Adds,
-            r"(?<name>\d+ bits ecdh \([\w-]+\)|\d+ bits ffdh) +[\d.]+s +(?<value>[\d.]+)",
-        ),
+        adds("exchange", r"(?<name>\d+ bits ecdh \([\w-]+\)|\d+ bits ffdh) +[\d.]+s +(?<value>[\d.]+)"),
         // Mechanisms that wrap keys, and signatures by any provider.
-        line(
-            "made-head",
-            Does::Adds,
-            r"keygen +(?<second>encap|sign)s +(?<third>decap|verify)s? +keygens/s .*",
-        ),
-        line(
+        adds("made-head", r"keygen +(?<second>encap|sign)s +(?<third>decap|verify)s? +keygens/s .*"),
+        adds(
             "made",
-            Does::Adds,
             r"(?<name>[A-Za-z][\w-]*)(?: +[\d.]+s){3} +(?<keygen>[\d.]+) +(?<second>[\d.]+) +(?<third>[\d.]+)",
         ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"built on:? .*|The 'numbers' are .*|\+R\d*:.*|Got: .*|sign +verify +.*|op +op/s.*",
-        ),
+        ignored(r"built on:? .*|The 'numbers' are .*|\+R\d*:.*|Got: .*|sign +verify +.*|op +op/s.*"),
     ],
     facts: &[("openssl", "version"), ("compiler flags", "compiler"), ("capabilities", "capabilities")],
     told: &["-seconds", "-bytes"],
@@ -118,8 +99,6 @@ tool!(FORM, "results of `openssl speed`");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("cipher").is_some() && run.hit("head").is_none() {
-        said.remark(
-            "rates of ciphers stand there without the line that tells their block sizes, and are not read",
-        );
+        said.remark("rates of ciphers were left out: the line with their block sizes is missing");
     }
 }

@@ -1,6 +1,7 @@
 //! What the figures and words of an imported file say against it: rules that need no run. `assay
 //! explain` has their texts.
 
+use super::builder::number;
 use super::kit::{Number, is_rate};
 use super::unixbench::doubts;
 use super::{Figure, Imported, repeats, speccpu};
@@ -21,63 +22,63 @@ const QUOTED: usize = 5;
 pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported result of fio tells of I/O that failed or of data that was not what had been written. Its rates are those of \
-         the rest, up to where a job gave up.",
+        "An imported result of fio reports failed I/O, or data that differs from what fio wrote. Its rates are those of the rest, \
+         up to where a job gave up.",
     ),
     (
         "When it fires",
-        "A job's `error` (JSON) or `err=` (text) is not 0, it went on after errors (`total_err`, `errors: total=`), or the text around \
-         has lines of fio's own about failed I/O (`io_u error`, `err=.../file:`, `ENOSPC on laying out`) or verification \
-         (`verify: ...`, `bad header`, `bad magic`).",
+        "The `error` (JSON) or `err=` (text) of a job is not 0, or the job went on after errors (`total_err`, `errors: total=`). \
+         Lines of fio about failed I/O (`io_u error`, `err=.../file:`, `ENOSPC on laying out`) or failed verification (`verify: ...`, \
+         `bad header`, `bad magic`) count too.",
     ),
 ];
 
 pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "Figures of an imported file contradict each other: a rate is not its amount over its time, a percentile is less than a \
-         lower one, a block is not the bytes of an I/O, a latency is longer than the run, or a direction moved data that the job \
-         does not have. The file was edited, or put together from two.",
+        "Figures of an imported file contradict each other. The file was edited, or put together from two.",
     ),
     (
         "When it fires",
-        "A printed rate and the printed amount over the printed time are more than 2 % apart, and more than the last digit of the time \
-         (1 ms) allows; a percentile of a distribution is less than a lower one, or more than a tenth above the largest; the bytes over the I/Os of a job are more than 2 % from the only block size that it asks for, and from what was \
-         in flight at its ends (fio's JSON); a latency is above twice the job's time; or a job of one direction has I/O in another. What a job that \
-         writes reads back in fio's verify phase is no such thing: `verify` is set, or the text, which does not tell of it, has as many \
-         reads as writes (fewer where the job failed).",
+        "A printed rate and the printed amount over the printed time differ by more than 2 % and by more than the last digit of the time \
+         (1 ms). A percentile is less than a lower one, or more than a tenth above the largest value. The bytes over the I/Os of a job \
+         are more than 2 % from its only block size and from what was in flight at its ends (fio's JSON). A latency is above twice \
+         the time of the job. A job of one direction has I/O in another. What a writing job reads back in fio's verify phase does not count: \
+         `verify` is set, or the text has as many reads as writes (fewer where the job failed).",
     ),
 ];
 
 pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported run was stopped, or a part of its text was kept: its figures are of what it did until then, and what it said at its end is not known.",
+        "An imported run stopped early, or its text was cut. Its figures are of the part until then, and its last words are unknown.",
     ),
     (
         "When it fires",
-        "The tool says so (fio's `terminating on signal`, sockperf's `interrupted by user`, an `error` of an interrupt in iperf3's JSON), \
-         it died after its first figures with a message that the file has, the last report of a run is one on its way, a table ends \
-         before its last row, a line is missing that the tool always prints at its end, or the file ends in its midst. `says` quotes what it was.",
+        "The tool says so (fio's `terminating on signal`, sockperf's `interrupted by user`, an interrupt as `error` in iperf3's JSON), or \
+         it died after its first figures with a message in the file. It also fires if the last report of a run is an interim one, a table \
+         ends before its last row, a line is missing that the tool always prints at its end, or the file ends in the middle. `says` \
+         quotes the line.",
     ),
 ];
 
 pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported iperf3 result whose sender or receiver used up its CPU: it says what a CPU can send or take, and is often \
-         read as what the network can carry (iperf3 before 3.16 runs all its streams on one thread).",
+        "The sender or the receiver of an imported iperf3 result used up its CPU. The figure is what that CPU can send or take, and is often \
+         read as the capacity of the network (iperf3 before 3.16 runs all its streams on one thread).",
     ),
     (
         "When it fires",
-        "`cpu_utilization_percent` of an end is at or above 95 % of one CPU (of a CPU a stream from version 3.16 on).",
+        "`cpu_utilization_percent` of an end is at or above 95 % of one CPU (of one CPU per stream from version 3.16 on).",
     ),
 ];
 
 pub const THROTTLED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "The tool that measured says that heat or power held the machine back while it did. The figures are of a machine in that room,          with that cooler, after so long a time, and the order of the tests decides which of them are lower.",
+        "The tool that measured says that heat or power slowed the host while it did. The figures belong to that room, that cooler and that \
+         moment, and the order of the tests decides which of them are lower.",
     ),
     ("When it fires", "The result says so itself: sbc-bench's `After at ...°C (throttled)`."),
 ];
@@ -85,8 +86,8 @@ pub const THROTTLED_EXPLAINED: &[(&str, &str)] = &[
 pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "The format of an imported result was learnt from documentation: no output of the tool was there to read. A column may mean \
-         something else than it seems to, so its figures are shown and rejected: nothing is concluded from them.",
+        "Assay learned the format of an imported result from documentation, without output of the tool. A column may mean something \
+         else than it seems to, so its figures are shown and rejected: Assay concludes nothing from them.",
     ),
     (
         "When it fires",
@@ -97,8 +98,8 @@ pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
 pub const UNSURE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "An imported result is the mean of several passes, and the tool itself says that these lie farther apart than was asked for. \
-         How wide its own interval is stands in the file.",
+        "An imported result is the mean of several passes, and the tool itself says that these differ by more than was requested. The file has \
+         the width of its interval.",
     ),
     (
         "When it fires",
@@ -107,7 +108,7 @@ pub const UNSURE_EXPLAINED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Rejects all figures of a result whose format nobody here has seen in use.
+/// Rejects all figures of a result whose format Assay knows from documentation alone.
 pub fn from_documentation(result: &mut Imported) {
     let has_value = |figure: &&mut Figure| figure.judged.analysis.estimate.is_some();
     for figure in result.figures.iter_mut().filter(has_value) {
@@ -117,9 +118,11 @@ pub fn from_documentation(result: &mut Imported) {
     result.findings.extend(finding(
         DOCUMENTED,
         Severity::Warning,
-        "The format is known from documentation alone. Read its figures in the file itself.",
-        "No output of the tool was there when Assay learnt to read it, so a column may mean something else.",
-        "Look whether the figures are what the file says, and send such a file with an issue.",
+        [
+            &format!("The format \"{}\" is known from documentation alone", result.format),
+            "Assay learned to read it without output of the tool, so a column may mean something else.",
+            "Check the figures in the file itself, and send such a file with an issue.",
+        ],
         vec![Fact::new("format", result.format, "assay import --help")],
     ));
 }
@@ -144,7 +147,78 @@ pub fn topic(rule: &str) -> Option<&'static str> {
     })
 }
 
-/// What an imported file has against itself, gathered while it is read.
+/// A kind of fault that a file reports of its own result.
+struct Kind {
+    rule: &'static str,
+    severity: Severity,
+    /// What the facts are, one and several.
+    counted: [&'static str; 2],
+    /// The headline; `{}` stands for the number of facts.
+    headline: &'static str,
+    cause: &'static str,
+    advice: &'static str,
+}
+
+const INTERRUPTION: Kind = Kind {
+    rule: INTERRUPTED,
+    severity: Severity::Warning,
+    counted: ["sign", "signs"],
+    headline: "The file has {} of an early end: its figures are of the time before it",
+    cause: "The run was stopped, or its text was cut.",
+    advice: "Run it to its end, or import all that it printed, before you compare it.",
+};
+
+const FULL_CPU: Kind = Kind {
+    rule: GENERATOR_BOUND,
+    severity: Severity::Warning,
+    counted: ["end of a test", "ends of tests"],
+    headline: "{} used up a CPU: the figures are those of the CPU, not of the network",
+    cause: "iperf3 before 3.16 runs all streams of a test on one thread, later versions each stream on one.",
+    advice: "Use several processes or streams on separate CPUs, larger messages or offloads, and compare.",
+};
+
+const INVALID: Kind = Kind {
+    rule: speccpu::INVALID_RESULT,
+    severity: Severity::Problem,
+    counted: ["fault", "faults"],
+    headline: "The tool itself reports {}: do not use the figures",
+    cause: "It computed a wrong result, a request failed, or it broke its own rules.",
+    advice: "Find the cause and run it again: a faulty or overclocked host, a miscompiled program, too small a size, or a \
+             server that answers with errors.",
+};
+
+const WIDE: Kind = Kind {
+    rule: UNSURE,
+    severity: Severity::Warning,
+    counted: ["result has", "results have"],
+    headline: "{} a wider spread than requested: do not compare small differences",
+    cause: "Something other than the test changed from pass to pass: other load, the clock, placement, or the network.",
+    advice: "Run it longer, with more passes, and on a quiet host.",
+};
+
+const THROTTLING: Kind = Kind {
+    rule: THROTTLED,
+    severity: Severity::Warning,
+    counted: ["case", "cases"],
+    headline: "The tool reports {} of throttling: the figures depend on the cooling",
+    cause: "Heat or power lowered the clock while the tool measured.",
+    advice: "Cool the host, or give it more power, and measure again before you compare it.",
+};
+
+impl Kind {
+    fn finding(&self, facts: Vec<Fact>) -> Option<Finding> {
+        let [one, several] = self.counted;
+        let count = format!("{} {}", facts.len(), number(facts.len(), one, several));
+        finding(
+            self.rule,
+            self.severity,
+            [&self.headline.replace("{}", &count), self.cause, self.advice],
+            facts,
+        )
+    }
+}
+
+/// Faults of an imported file, gathered while it is read.
 #[derive(Clone, Debug, Default)]
 pub struct Against {
     failed: Vec<Fact>,
@@ -172,8 +246,8 @@ impl Against {
         }
     }
 
-    /// Looks whether a rate is its amount over its time, all three as printed and in units that
-    /// fit; the words say what is printed.
+    /// Compares a rate with its amount over its time, all three as printed and in units that fit;
+    /// `words` words the contradiction.
     pub fn rate(
         &mut self,
         name: &str,
@@ -188,20 +262,20 @@ impl Against {
     }
 
     pub fn interrupted(&mut self, text: &str) {
-        says(&mut self.interrupted, text);
+        quote(&mut self.interrupted, text);
     }
 
     pub fn invalid(&mut self, text: &str) {
-        says(&mut self.invalid, text);
+        quote(&mut self.invalid, text);
     }
 
-    /// The tool says that its own passes lie too far apart.
+    /// The tool says that its own passes differ too much.
     pub fn unsure(&mut self, text: &str) {
-        says(&mut self.unsure, text);
+        quote(&mut self.unsure, text);
     }
 
     pub fn throttled(&mut self, text: &str) {
-        says(&mut self.throttled, text);
+        quote(&mut self.throttled, text);
     }
 
     pub fn bound(&mut self, name: &str, text: String, source: &str) {
@@ -209,90 +283,63 @@ impl Against {
     }
 
     pub fn findings(self) -> Vec<Finding> {
-        let said = self.failed.iter().map(|fact| fact.value.as_str());
-        let [cause, advice] = said.map(Failure::of).max().unwrap_or(Failure::Device).words();
-        let mut failed = self.failed;
-        if self.failed_more > 0 {
-            failed.push(Fact::new("and", format!("{} more such lines", self.failed_more), "the file"));
-        }
         let findings = [
-            finding(
-                FAILED_IO,
-                Severity::Problem,
-                "I/O failed, or read back wrong data. Do not use the figures.",
-                cause,
-                advice,
-                failed,
-            ),
+            failures(self.failed, self.failed_more),
             contradiction(self.disagree),
-            finding(
-                INTERRUPTED,
-                Severity::Warning,
-                "The run was stopped, or its text cut, before the end. Its figures are those until then.",
-                "Its figures are of what was done until then.",
-                "Run it to its end, or import all that it printed, before comparing it.",
-                self.interrupted,
-            ),
-            finding(
-                GENERATOR_BOUND,
-                Severity::Warning,
-                "One end used up its CPU. The figures are those of a CPU, not of the network.",
-                "iperf3 before 3.16 runs all streams of a test on one thread, and of later versions each stream on one.",
-                "Use several processes or streams on CPUs of their own, larger messages or offloads, and see whether more arrives.",
-                self.bound,
-            ),
-            finding(
-                speccpu::INVALID_RESULT,
-                Severity::Problem,
-                "The tool itself tells of failed or wrong work. Do not use the figures.",
-                "What it computed is wrong, what it asked for failed, or it did not keep to its own rules.",
-                "Look for the cause, and run it again: a faulty or overclocked machine, a miscompiled program, too small a size, a server that answers with errors.",
-                self.invalid,
-            ),
-            finding(
-                UNSURE,
-                Severity::Warning,
-                "Its passes lie farther apart than was asked for. Compare no small differences.",
-                "Something beside the test changed from pass to pass: other load, the clock, placement, or the network.",
-                "Run it longer, with more passes, and on a quiet machine.",
-                self.unsure,
-            ),
-            finding(
-                THROTTLED,
-                Severity::Warning,
-                "The machine was throttled while it was measured. Its figures are those of its cooling, too.",
-                "Its clock was lowered by heat or by power, as the tool says.",
-                "Cool it, or give it more power, and measure again before comparing it.",
-                self.throttled,
-            ),
+            INTERRUPTION.finding(self.interrupted),
+            FULL_CPU.finding(self.bound),
+            INVALID.finding(self.invalid),
+            WIDE.finding(self.unsure),
+            THROTTLING.finding(self.throttled),
         ];
         findings.into_iter().flatten().collect()
     }
 }
 
-/// Quotes what the file says.
-fn says(facts: &mut Vec<Fact>, text: &str) {
+fn quote(facts: &mut Vec<Fact>, text: &str) {
     if facts.len() < QUOTED {
         facts.push(Fact::new("says", short(text), "the file"));
     }
+}
+
+/// Failed I/O: the facts that are quoted, and how many more lines report it.
+fn failures(mut facts: Vec<Fact>, more: usize) -> Option<Finding> {
+    let kind = facts.iter().map(|fact| Failure::of(&fact.value)).max().unwrap_or(Failure::Device);
+    let [cause, advice] = kind.words();
+    let count = facts.len() + more;
+    if more > 0 {
+        facts.push(Fact::new("and", format!("{more} more such lines"), "the file"));
+    }
+    let lines = number(count, "line reports", "lines report");
+    let headline = format!("{count} {lines} failed reads or writes: do not use the figures");
+    finding(FAILED_IO, Severity::Problem, [&headline, cause, advice], facts)
 }
 
 fn contradiction(facts: Vec<Fact>) -> Option<Finding> {
     finding(
         FIGURES_DISAGREE,
         Severity::Problem,
-        "The file's figures contradict each other. Ask for the file as the tool wrote it.",
-        "A rate is an amount over a time, and a percentile is never less than a lower one. Where they don't fit, one of them was \
-         edited, or the file was put together from two.",
-        "Ask for the file as the tool wrote it.",
+        [
+            &contradictions(facts.len()),
+            "A rate is an amount over a time, and a percentile is never less than a lower one. The file was edited, or put together \
+             from two.",
+            "Ask for the file as the tool wrote it.",
+        ],
         facts,
     )
+}
+
+fn contradictions(count: usize) -> String {
+    format!("Figures of the file contradict each other in {count} {}", number(count, "place", "places"))
 }
 
 /// Adds contradictions to those that were found while a file was read.
 pub fn disagree_too(result: &mut Imported, facts: Vec<Fact>) {
     match result.findings.iter_mut().find(|finding| finding.rule == FIGURES_DISAGREE) {
-        Some(known) => known.facts.extend(facts),
+        Some(known) => {
+            known.facts.extend(facts);
+            known.headline = contradictions(known.facts.len());
+        }
         None => result.findings.extend(contradiction(facts)),
     }
 }
@@ -361,59 +408,55 @@ impl Failure {
         FAILURES.iter().find(|(_, words)| is_own(words)).map_or(Failure::Device, |(kind, _)| *kind)
     }
 
-    /// What is behind it, and what to do.
+    /// The cause, and what to do.
     fn words(self) -> [&'static str; 2] {
         match self {
             Failure::Refused => [
-                "The kernel refused what was asked: the file, device or engine cannot do it, or not at this size or place.",
-                "Change what the job asks for: a block size and offset that the device takes, no trim on what cannot, another engine, or direct=0.",
+                "The kernel refused a request: the file, device or engine does not support it, or not at this size or offset.",
+                "Change the job: a block size and offset that the device supports, no trim, another engine, or direct=0.",
             ],
-            Failure::Missing => {
-                ["The file or folder that the job names is not there.", "Name one that is, or make it first."]
-            }
+            Failure::Missing => [
+                "The file or folder that the job names does not exist.",
+                "Name one that exists, or create it first.",
+            ],
             Failure::Busy => [
-                "What the job was to work on is in use by somebody else.",
-                "Unmount it, or end who uses it, and run the job again.",
+                "Another process or mount uses the file or device of the job.",
+                "Unmount it, or end the process, and run the job again.",
             ],
             Failure::Limit => [
-                "A limit of memory, of locked memory, of I/Os in flight or of open files was reached.",
-                "Raise it (ulimit -l, ulimit -n, fs.aio-max-nr), or ask for fewer jobs, files or a smaller depth.",
+                "The job reached a limit of memory, locked memory, I/Os in flight or open files.",
+                "Raise it (ulimit -l, ulimit -n, fs.aio-max-nr), or use fewer jobs, files or a smaller depth.",
             ],
             Failure::Permission => [
-                "Whoever ran it may not do that there, or what it is on is mounted read-only.",
-                "Run it as somebody who may, or on another file.",
+                "The user lacks the permission, or the file system is mounted read-only.",
+                "Run it as a user with permission, or on another file.",
             ],
             Failure::Space => [
-                "The device, a quota or a limit of file sizes was full.",
-                "Make room, or a smaller file, and run it again.",
+                "The device was full, or the job reached a quota or a limit of file sizes.",
+                "Free space, or use a smaller file, and run it again.",
             ],
             Failure::Remote => [
-                "The network, or the server behind the files or the device, did not answer, or no longer knows them.",
-                "Look at the server, what it exports and the way to it; mount or attach it anew, and run the job again.",
+                "The network, or the server of the files or the device, did not answer, or no longer knows them.",
+                "Check the server, its exports and the network; mount or attach it again, and run the job again.",
             ],
             Failure::Device => [
                 "A device, its cable or its driver is faulty, or another program wrote to the same blocks.",
-                "Look at the kernel's log of that time.",
+                "Read the kernel's log of that time.",
             ],
         }
     }
 }
 
-fn finding(
-    rule: &str,
-    severity: Severity,
-    headline: &str,
-    cause: &str,
-    advice: &str,
-    facts: Vec<Fact>,
-) -> Option<Finding> {
+/// A finding of these facts: its headline, cause and advice; `None` without facts.
+pub fn finding(rule: &str, severity: Severity, words: [&str; 3], facts: Vec<Fact>) -> Option<Finding> {
+    let [headline, cause, advice] = words;
     (!facts.is_empty()).then(|| {
         let draft = Finding::of(rule, severity, headline).cause(cause).facts(facts);
         draft.confirm_by_import().advice(advice)
     })
 }
 
-/// The begin of a text, for quoting.
+/// The first 160 characters of a text, for quoting.
 pub fn short(text: &str) -> String {
     let text = text.trim();
     let cut: String = text.chars().filter(|one| !one.is_control()).take(160).collect();
@@ -421,14 +464,14 @@ pub fn short(text: &str) -> String {
 }
 
 /// Why a percentile is none: fewer than ten observations lie beyond it. `None` where there are
-/// enough, or nobody knows how many there were.
+/// enough, or their number is unknown.
 pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) -> Option<String> {
     let n = observations?;
     // A percentile of 99.9 is 99.90000000000001 to the processor.
     let beyond = n * percent.min(100.0 - percent).max(0.0) / 100.0 + 1e-6;
     (beyond < 10.0).then(|| {
         format!(
-            "fewer than 10 observations lie beyond it ({beyond:.1} of {n}): what it prints ({printed}) is an extreme"
+            "fewer than 10 observations lie beyond it ({beyond:.1} of {n}): what it prints ({printed}) is an extreme value"
         )
     })
 }
@@ -440,10 +483,7 @@ pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
     if !plain || value <= 0.0 || value >= 100.0 {
         return None;
     }
-    let digits = match percent.contains('.') {
-        true => percent.trim_end_matches('0').trim_end_matches('.'),
-        false => percent,
-    };
+    let digits = if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { percent };
     // What stands before the point has two digits where something stands behind it: 2.5 is no 25.
     let pad = if digits.find('.') == Some(1) { "0" } else { "" };
     Some(format!("{stem}_p{pad}{}", digits.replace('.', "")))

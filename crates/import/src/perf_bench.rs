@@ -2,63 +2,45 @@
 //! epoll. Its KB, MB and GB are powers of 1024 (perf's `tools/perf/bench/mem-functions.c`).
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ignored, once, separates};
 
 pub(crate) const FORM: Form = Form {
     format: Format("perf bench result"),
     program: "perf",
-    remark: "perf bench does not tell where its threads ran",
+    remark: "perf bench does not report where its threads ran",
     documented: false,
     signs: &["# Running "],
     marks: &["begin"],
     lines: &[
-        line(
-            "begin",
-            Does::Begins,
-            r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)",
-        ),
+        begins("begin", r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)"),
         // What others read, or nobody does.
-        line("other", Does::Parts, r"# Running '?\w+/[\w-]+'? benchmark(?::|\.\.\.)"),
-        line("function", Does::Adds, r"# function '(?<value>[^']+)'.*"),
-        line("size", Does::Adds, r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
-        line("moved", Does::Adds, r"(?<value>\d+\.\d+)d? (?<value_unit>[KMG]?)(?:B|bytes)/[Ss]ec"),
-        line(
+        separates("other", r"# Running '?\w+/[\w-]+'? benchmark(?::|\.\.\.)"),
+        adds("function", r"# function '(?<value>[^']+)'.*"),
+        adds("size", r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
+        adds("moved", r"(?<value>\d+\.\d+)d? (?<value_unit>[KMG]?)(?:B|bytes)/[Ss]ec"),
+        once(
             "threads",
-            Does::Once,
             r"Run summary \[PID \d+\]: (?<value>\d+) threads?,? .*?(?:for (?<seconds>\d+) secs\.)?",
         ),
-        line(
-            "threads",
-            Does::Once,
-            r"Run summary \[PID \d+\]: (?:blocking on|Requeuing) (?<value>\d+) threads .*",
-        ),
-        line("latency", Does::Adds, r"(?<value>\d+\.\d+) (?<value_unit>u)secs/op"),
-        line("calls", Does::Adds, r"(?<value>\d+) ops/sec"),
-        line(
-            "average",
-            Does::Adds,
-            r"Averaged (?<value>\d+) operations/sec \(\+- +[\d.]+%\), total secs = \d+",
-        ),
-        line("done", Does::Adds, r"Averaged (?<value>\d+) (?<kind>ADD|MOD|DEL) operations \(\+- +[\d.]+%\)"),
-        line(
+        once("threads", r"Run summary \[PID \d+\]: (?:blocking on|Requeuing) (?<value>\d+) threads .*"),
+        adds("latency", r"(?<value>\d+\.\d+) (?<value_unit>u)secs/op"),
+        adds("calls", r"(?<value>\d+) ops/sec"),
+        adds("average", r"Averaged (?<value>\d+) operations/sec \(\+- +[\d.]+%\), total secs = \d+"),
+        adds("done", r"Averaged (?<value>\d+) (?<kind>ADD|MOD|DEL) operations \(\+- +[\d.]+%\)"),
+        adds(
             "woken",
-            Does::Adds,
             r"(?:Wokeup|Requeued) \d+ of \d+ threads in (?<value>[\d.]+) (?<value_unit>ms) \(\+- ?[\d.]+%\)",
         ),
-        line(
+        adds(
             "woken",
-            Does::Adds,
             r"Avg per-thread latency \(waking \d+/\d+ threads\) in (?<value>[\d.]+) (?<value_unit>ms) \(\+- ?[\d.]+%\)",
         ),
-        line("time", Does::Adds, r"Total time: +(?<value>[\d.]+) \[sec\]"),
-        line("executed", Does::Adds, r"# Executed (?<value>[\d,]+) \w+\(\) calls"),
-        line("died", Does::Adds, r"Error: (?<value>.*)|Unknown benchmark: .*"),
-        line(
-            "rest",
-            Does::Nothing,
-            r"Usage: perf bench .*|-\w, --[\w-]+.*|\[thread +\d+\] .*|\[Run \d+\]: .*",
-        ),
+        adds("time", r"Total time: +(?<value>[\d.]+) \[sec\]"),
+        adds("executed", r"# Executed (?<value>[\d,]+) \w+\(\) calls"),
+        adds("died", r"Error: (?<value>.*)|Unknown benchmark: .*"),
+        ignored(r"Usage: perf bench .*|-\w, --[\w-]+.*|\[thread +\d+\] .*|\[Run \d+\]: .*"),
     ],
     facts: &[],
     told: &["-r", "--runtime", "-t", "--threads", "-s", "--size", "-l", "--nr_loops", "--loop"],
@@ -89,9 +71,7 @@ tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("done").is_some() {
-        said.remark(
-            "its counts of epoll_ctl operations are not over a time that it prints, and are not read",
-        );
+        said.remark("its counts of epoll_ctl operations were left out: it prints no time for them");
     }
     let calls = run.number("calls").zip(run.number("latency"));
     if let Some((calls, latency)) = calls {

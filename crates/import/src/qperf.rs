@@ -3,59 +3,39 @@
 
 use super::builder::Builder;
 use super::kit::{
-    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
+    Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, options, said_again,
     unfinished,
 };
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{ahead, begins, ignored, separates, within};
 use model::vocabulary::network as ids;
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool = Tool::of("results of qperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("qperf result");
-const REMARK: &str =
-    "qperf tells three digits, and not where its two ends ran; the size of its messages it tells with -vv";
+const REMARK: &str = "qperf prints three digits and does not report where its two ends ran; it prints the message size only with -vv";
 const HEADLINES: [&str; 3] = ["bandwidth", "latency_mean", "operations"];
 /// What the names of tests begin with.
 const PROTOCOLS: [&str; 10] = ["tcp", "udp", "sctp", "sdp", "rds", "rc", "uc", "ud", "xrc", "ver"];
 const VALUED: [&str; 8] = ["-t", "--time", "-lp", "--listen_port", "-m", "--msg_size", "-to", "--timeout"];
-const FLAGS: [&str; 14] = [
-    "-u",
-    "-uu",
-    "-v",
-    "-vv",
-    "-vvs",
-    "-vvu",
-    "-vvc",
-    "-vvt",
-    "-vu",
-    "-vs",
-    "-vc",
-    "-vt",
-    "conf",
-    "--verbose",
-];
+const FLAGS: &str = "-u -uu -v -vv -vvs -vvu -vvc -vvt -vu -vs -vc -vt conf --verbose";
 
 pub(crate) const LINES: &[Pattern] = &[
-    line(
-        "begin",
-        Does::Begins,
-        r"(?<test>(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc|ver)_[a-z_]+):",
-    ),
-    line("conf", Does::Parts, r"conf:"),
-    line("host", Does::Ahead, r"loc_node +=  (?<value>\S+)"),
-    line("cpu", Does::Ahead, r"loc_cpu +=  (?<value>\S.*)"),
-    line("os", Does::Ahead, r"loc_os +=  (?<value>\S.*)"),
-    line("qperf", Does::Ahead, r"loc_qperf +=  (?<value>\S.*)"),
-    line("remote", Does::Ahead, r"rem_node +=  (?<value>\S+)"),
-    line("rest", Does::Nothing, r"rem_(?:cpu|os|qperf) +=  .*"),
-    line(
+    begins("begin", r"(?<test>(?:tcp|udp|sctp|sdp|rds)_(?:bw|lat)|(?:rc|uc|ud|xrc|ver)_[a-z_]+):"),
+    separates("conf", r"conf:"),
+    ahead("host", r"loc_node +=  (?<value>\S+)"),
+    ahead("cpu", r"loc_cpu +=  (?<value>\S.*)"),
+    ahead("os", r"loc_os +=  (?<value>\S.*)"),
+    ahead("qperf", r"loc_qperf +=  (?<value>\S.*)"),
+    ahead("remote", r"rem_node +=  (?<value>\S+)"),
+    ignored(r"rem_(?:cpu|os|qperf) +=  .*"),
+    within(
         "value",
-        Does::Within,
         r"(?<name>[a-z_]+) +=  +(?<value>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?) ?(?<unit>[KMG]?i?(?:B|bytes)/sec|[KMG]?/sec|[nμum]?s|sec|sec/GB|ns/GB|[KMG]?i?B|bytes|% cpus|%)?(?: \((?<exact>\d{1,3}(?:,\d{3})*|\d+)\))?",
     ),
-    line("rest", Does::Nothing, r"warning: .*|server: *"),
-    line("died", Does::Within, r"(?<value>failed to .*|\S+: failed to connect.*|-\w+: bad .*)"),
+    ignored(r"warning: .*|server: *"),
+    within("died", r"(?<value>failed to .*|\S+: failed to connect.*|-\w+: bad .*)"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -82,7 +62,7 @@ fn read(text: &str) -> Vec<Imported> {
         }
         let asked = run.asked.clone().unwrap_or_default();
         // Beside its options a command has the host, and the tests.
-        let options = asked.without(&VALUED, &FLAGS);
+        let options = asked.without(&VALUED, &options(FLAGS));
         let is_test = |word: &str| word.split_once('_').is_some_and(|(first, _)| PROTOCOLS.contains(&first));
         let is_word = |word: &&str| word.starts_with(|one: char| one.is_alphanumeric());
         let host = options.split(' ').find(is_word);
@@ -175,8 +155,8 @@ fn figures(run: &Run, builder: &mut Builder) {
     let untold = told.is_none() && asked.is_some_and(|asked| asked.has(&["-oo", "--loop"]));
     let mut put = |name: &str, value: Result<f64, String>| {
         let is_half = is_socket && name == "latency_mean";
-        figures.note = if is_half { "printed as half of it" } else { "" }.to_string();
-        let why = "its command varies something from test to test, which the text does not tell";
+        figures.note = if is_half { "half of it is printed" } else { "" }.to_string();
+        let why = "its command varies a setting from test to test, which the text does not print";
         figures.put(name, if untold { Err(why.to_string()) } else { value });
     };
     let mut found = false;

@@ -1,11 +1,12 @@
-//! Several results of SPEC CPU2017 on one machine: how far its runs lie apart. SPEC CPU is trusted
-//! because it repeats, so that two runs of a component that lie more than five per cent apart mean
-//! that something changed.
+//! Several results of SPEC CPU2017 on one machine: how far its runs differ. SPEC CPU repeats within
+//! 1 or 2 %, so that two runs of a component that differ by more than 5 % show that something
+//! changed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Imported;
+use super::builder::number;
 use model::{Fact, Finding};
 use stats::order::{mean, median};
 use stats::repeat::{self, STILL};
@@ -17,7 +18,7 @@ pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
         "Two imported SPEC CPU2017 runs of one machine differ by more than 5 % in a component. SPEC CPU repeats within \
-         1 or 2 %: something changed, and where memory-bound components move while the others hold still, look at memory first.",
+         1 or 2 %, so something changed. Where memory-bound components move and the others do not, look at memory first.",
     ),
     (
         "When it fires",
@@ -26,12 +27,12 @@ pub const EXPLAINED: &[(&str, &str)] = &[
          the mean, as in the published case (7.94 % with a wrongly filled slot, 0.23 % after); its interval is that of normal runs.",
     ),
     (
-        "When it speaks of memory",
-        "Never by one component's swing alone. bwaves, lbm, fotonik3d and roms sweep over grids that no cache holds; namd, povray, \
-         imagick, nab, exchange2 and leela work on little data. Memory is named where one of the former moves, none of them holds \
-         still (2.5 %) and one of the latter does, and not where one of the latter moves too. \"Low, low, high, high, mid\" is \
-         called the order of memory of two speeds where noise gives it to at most 2 % of as many runs (simulated): never below \
-         five runs with two of each side. Where no component shows whether it is memory, it is only called like that.",
+        "When it names memory",
+        "Never for the swing of one component alone. bwaves, lbm, fotonik3d and roms stream over grids larger than any cache; namd, \
+         povray, imagick, nab, exchange2 and leela work on little data. Memory is named if one of the first group moves and none of \
+         it stays within 2.5 %, and if one of the second group stays within 2.5 % and none of it moves. \"Low, low, high, high, \
+         mid\" is named the order of memory of two speeds if noise produces it in at most 2 % of as many runs (simulated): never \
+         below five runs with two of each side. Where no component shows whether it is memory, the order is only called similar.",
     ),
 ];
 
@@ -133,7 +134,7 @@ pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
             }),
             Some(group) => match group.results.iter().find(|known| same_run(results[**known], one)) {
                 Some(known) => group.remarks.push(format!(
-                    "results {} and {} are one run (the same time stands in both): it counts once",
+                    "results {} and {} are one run (both have the same time): it counts once",
                     known + 1,
                     place + 1
                 )),
@@ -155,17 +156,17 @@ pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     groups
 }
 
-fn told<'a>(one: &'a Imported, label: &str) -> Option<&'a str> {
+fn fact<'a>(one: &'a Imported, label: &str) -> Option<&'a str> {
     one.make_up.iter().find(|(known, _)| known == label).map(|(_, value)| value.as_str())
 }
 
 fn same_machine(a: &Imported, b: &Imported) -> bool {
-    a.host == b.host && SAME.iter().all(|label| told(a, label) == told(b, label))
+    a.host == b.host && SAME.iter().all(|label| fact(a, label) == fact(b, label))
 }
 
 /// The time to the second stands in the system's own note.
 fn same_run(a: &Imported, b: &Imported) -> bool {
-    told(a, "ran").is_some() && told(a, "ran") == told(b, "ran")
+    fact(a, "ran").is_some() && fact(a, "ran") == fact(b, "ran")
 }
 
 fn rows(members: &[&Imported]) -> Vec<Row> {
@@ -224,14 +225,14 @@ fn moving(rows: &[Row]) -> Moving {
     if let Some(small) = of(&SMALL, Row::moves).first() {
         let (alone, too) = if streams.is_empty() { ("", "") } else { (" alone", " too") };
         return Moving::NotMemory(format!(
-            "Not memory{alone}: {} works on little data and moves{too} ({}); look at the clock, temperature and other work",
+            "Not memory{alone}: {} works on little data and moves{too} ({}). Check the clock, temperature and other work",
             small.title,
             model::percent(small.apart)
         ));
     }
     if let (true, Some(still)) = (streams.is_empty(), still.first()) {
         return Moving::NotMemory(format!(
-            "Not memory: {} streams through it and holds still ({})",
+            "Not memory: {} streams through it and does not move ({})",
             still.title,
             model::percent(still.apart)
         ));
@@ -282,34 +283,34 @@ fn conclusion(group: &Repeats, moving: &Moving) -> String {
     let Some(most) = most else { return String::new() };
     let far = far(group);
     let Some(worst) = far.first().copied() else {
-        return format!("The runs repeat: the largest {} is that of {}.", most.cv_words, most.title);
+        return format!("The runs repeat: the largest is {}, of {}.", most.cv_words, most.title);
     };
     let mut words =
-        format!("Runs of {} lie {} apart, {}.", worst.title, model::percent(worst.apart), worst.words());
+        format!("Runs of {} differ by {}, {}.", worst.title, model::percent(worst.apart), worst.words());
     let ordered = far.iter().find(|row| kind(&row.key, &STREAMS) && row.chance.is_some());
     let runs = worst.values.len();
     match (moving, ordered.copied().or(Some(worst)).and_then(|row| Some((row, row.chance.as_ref()?)))) {
         (Moving::NotMemory(why), _) => words.push_str(&format!(" {why}.")),
         (Moving::Memory { moving, still }, found) => {
             words.push_str(&format!(
-                " It looks like memory: {} sweep{} over large grids, while {} hold{} still.",
+                " It looks like memory: {} stream{} over large grids, while {} on little data {} not move.",
                 list(moving),
-                if moving.len() == 1 { "s" } else { "" },
+                number(moving.len(), "s", ""),
                 list(still),
-                if still.len() == 1 { "s" } else { "" }
+                number(still.len(), "does", "do")
             ));
             match found.and_then(|(row, chance)| Some((row.shares()?, chance))) {
                 Some((shares, chance)) => words.push_str(&format!(
-                    " This is the order in which memory of two speeds is handed out after a boot (noise gives it to {chance} of {runs} \
-                     runs). Shares of slow memory of {shares} would explain it, if the slowest run had only slow memory and the \
-                     fastest only fast; a map tells: `assay memmap`."
+                    " After a boot the kernel hands out memory of two speeds in this order (chance of noise in {runs} runs: {chance}). \
+                     Shares of slow memory of {shares} would explain it, if the slowest run had only slow memory and the \
+                     fastest only fast. Measure it: `assay memmap`."
                 )),
-                None => words.push_str(" A map tells whether it has two speeds: `assay memmap`."),
+                None => words.push_str(" Measure whether it has two speeds: `assay memmap`."),
             }
         }
         (Moving::Open, Some((_, chance))) => words.push_str(&format!(
-            " The order is like that in which memory of two speeds is handed out after a boot (noise gives it to {chance} of {runs} \
-             runs), but no component shows whether it is memory; map it: `assay memmap`."
+            " After a boot the kernel hands out memory of two speeds in a similar order (chance of noise in {runs} runs: {chance}). \
+             No component shows whether it is memory; measure it: `assay memmap`."
         )),
         (Moving::Open, None) => {}
     }
@@ -335,14 +336,14 @@ fn finding(group: &Repeats, moving: &Moving) -> Option<Finding> {
         model::percent(worst.apart)
     ))
         .cause(match moving {
-            Moving::NotMemory(why) => format!("SPEC CPU repeats within a per cent or two. {why}."),
-            _ => "SPEC CPU repeats within a per cent or two. Where only components that live on memory bandwidth move, physical \
-                  memory differs from run to run: channels filled unevenly, huge pages, nodes."
+            Moving::NotMemory(why) => format!("SPEC CPU repeats within 1 or 2 %. {why}."),
+            _ => "SPEC CPU repeats within 1 or 2 %. Where only components bound by memory bandwidth move, physical memory \
+                  differs from run to run: channels filled unevenly, huge pages, nodes."
                 .to_string(),
         })
         .facts(far.iter().take(SHOWN).map(fact))
         .confirm("assay rate --with-map")
-        .advice("Run the component again with more copies or a larger footprint: a swing that comes from where memory lies \
-                 changes its pattern.")
+        .advice("Run the component again with more copies or a larger footprint: a swing that comes from the place of the \
+                 memory changes its pattern.")
         .concerns(far.iter().map(|row| row.key.clone())))
 }

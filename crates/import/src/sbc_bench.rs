@@ -2,56 +2,44 @@
 //! and whether the machine was throttled.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 
 pub(crate) const FORM: Form = Form {
     format: Format("sbc-bench summary"),
     program: "sbc-bench.sh",
-    remark: "sbc-bench sets governors to performance while it measures, so that its figures are not those of the machine as it is used; it \
-             builds some of its programs on the machine, with that machine's compiler",
+    remark: "sbc-bench sets the governor to performance, so its figures are not those of daily use; it builds some programs with the host's own compiler",
     documented: false,
     signs: &["sbc-bench v"],
     marks: &["begin"],
     lines: &[
-        line("begin", Does::Begins, r"(?:Tested with )?sbc-bench v(?<value>[\d.]+)(?: on .*)?"),
-        line(
+        begins("begin", r"(?:Tested with )?sbc-bench v(?<value>[\d.]+)(?: on .*)?"),
+        adds(
             "memory",
-            Does::Adds,
             r"\* (?:(?<cpu>cpu\d+)(?: \((?<core>[^()]+)\))?: )?memcpy: (?<copy>[\d.]+) MB/s(?:, memchr: (?<search>[\d.]+) MB/s)?, memset: (?<set>[\d.]+) MB/s",
         ),
-        line("copied", Does::Once, r"memcpy: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
-        line("set", Does::Once, r"memset: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
-        line(
+        once("copied", r"memcpy: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
+        once("set", r"memset: (?<value>[\d.]+) MB/s(?: \([\d.]+%\))?"),
+        adds(
             "latency",
-            Does::Adds,
             r"\* (?:(?<cpu>cpu\d+)(?: \((?<core>[^()]+)\))? )?(?<size>\d+)(?<size_unit>M) latency: (?<a>[\d.]+) (?<b>[\d.]+) (?<c>[\d.]+) (?<d>[\d.]+) (?<e>[\d.]+) (?<f>[\d.]+) (?<g>[\d.]+) (?<h>[\d.]+)",
         ),
-        line(
+        once(
             "zip",
-            Does::Once,
             r"\* 7-zip MIPS \(3 consecutive runs\): (?<a>\d+), (?<b>\d+), (?<c>\d+) \((?<mean>[\d.]+) avg\)(?:, single-threaded: (?<alone>\d+))?",
         ),
-        line(
-            "zip",
-            Does::Once,
-            r"7-zip total scores \(3 consecutive runs\): (?<a>\d+), ?(?<b>\d+), ?(?<c>\d+)(?:, .*)?",
-        ),
-        line(
+        once("zip", r"7-zip total scores \(3 consecutive runs\): (?<a>\d+), ?(?<b>\d+), ?(?<c>\d+)(?:, .*)?"),
+        adds(
             "cipher",
-            Does::Adds,
             r"\* `(?<cipher>aes-\d+-cbc) +(?<a>[\d.]+)k +(?<b>[\d.]+)k +(?<c>[\d.]+)k +(?<d>[\d.]+)k +(?<e>[\d.]+)k +(?<f>[\d.]+)k(?: \((?<core>[^()]+)\))?`",
         ),
-        line("throttled", Does::Adds, r"(?<value>After(?: at [\d.]+°C)? \(throttled\)):"),
-        line("throttled", Does::Adds, r"(?<value>ATTENTION: (?:.* )?[Tt]hrottling .*)"),
-        line("kernel", Does::Once, r"\* Kernel (?<value>\S+) / CONFIG_HZ=\d+"),
-        line("compiler", Does::Once, r"\* Compiler: (?<value>.+)"),
-        line(
-            "rest",
-            Does::Nothing,
-            r"(?:Before|After)(?: at [\d.]+°C)?:|It seems neither throttling nor .*|Memory performance:",
-        ),
+        adds("throttled", r"(?<value>After(?: at [\d.]+°C)? \(throttled\)):"),
+        adds("throttled", r"(?<value>ATTENTION: (?:.* )?[Tt]hrottling .*)"),
+        once("kernel", r"\* Kernel (?<value>\S+) / CONFIG_HZ=\d+"),
+        once("compiler", r"\* Compiler: (?<value>.+)"),
+        ignored(r"(?:Before|After)(?: at [\d.]+°C)?:|It seems neither throttling nor .*|Memory performance:"),
     ],
     facts: &[("sbc-bench", "begin"), ("kernel", "kernel"), ("compiler", "compiler")],
     told: &[],
@@ -124,7 +112,9 @@ const fn cipher(place: &'static str, metric: &'static str) -> Row {
 fn check(run: &Run, said: &mut Said) {
     run.texts("throttled").for_each(|text| said.against.throttled(text));
     if run.hit("cipher").is_some() {
-        said.remark("what OpenSSL did is of one CPU each; two lines of one kind of core are not told apart");
+        said.remark(
+            "OpenSSL figures are of one CPU each; lines of two cores of one kind are passes of one figure",
+        );
     }
     if let Some(zip) = run.hit("zip")
         && let (Some(mean), Some(a), Some(b), Some(c)) =

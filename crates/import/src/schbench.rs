@@ -4,17 +4,18 @@
 
 use super::builder::{Builder, number};
 use super::kit::{
-    Does, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, line, log, metric, said_again,
-    unfinished,
+    Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, said_again, unfinished,
 };
 use super::own::{Against, percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
+use crate::kit::lines::{adds, ahead, begins, ignored, within};
 use model::{Better, Value};
 
 pub(crate) const TOOL: Tool = Tool::of("results of schbench (2016 to 2025)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("schbench result");
-const REMARK: &str = "schbench tells its times by buckets, which grow with the time, and of its settings what its command says";
+const REMARK: &str =
+    "schbench counts times in buckets that widen with the time; only its command shows its settings";
 const HEADLINES: [&str; 4] = ["latency_p50", "latency_p99", "rate", "worker_operations"];
 
 /// Options of the command that make up keys: what they are called, whether they are a count, and
@@ -45,30 +46,27 @@ const VALUED: [&str; 12] = [
 ];
 
 pub(crate) const LINES: &[Pattern] = &[
-    line(
+    begins(
         "begin",
-        Does::Begins,
         r"(?<kind>Wakeup Latencies|Latency) percentiles \(usec\)(?: runtime (?<runtime>\d+) \(s\) \((?<samples>\d+) total samples\))?",
     ),
-    line(
+    adds(
         "head",
-        Does::Adds,
         r"(?<kind>Request Latencies|RPS) percentiles \((?:usec|requests)\) runtime (?<runtime>\d+) \(s\) \((?<samples>\d+) total samples\)",
     ),
-    line("percentile", Does::Within, r"\*? *(?<percent>\d+\.\d+)th: (?<value>\d+)(?: +\(\d+ samples\))?"),
-    line("ends", Does::Within, r"min=(?<min>\d+), max=(?<max>\d+)"),
-    line("current", Does::Within, r"current rps: [\d.]+"),
-    line("average", Does::Within, r"average rps: (?<rate>[\d.]+)"),
-    line("average", Does::Within, r"rps: (?<rate>[\d.]+) p95 \(usec\) \d+ p99 \(usec\) \d+ .*"),
-    line(
+    within("percentile", r"\*? *(?<percent>\d+\.\d+)th: (?<value>\d+)(?: +\(\d+ samples\))?"),
+    within("ends", r"min=(?<min>\d+), max=(?<max>\d+)"),
+    within("current", r"current rps: [\d.]+"),
+    within("average", r"average rps: (?<rate>[\d.]+)"),
+    within("average", r"rps: (?<rate>[\d.]+) p95 \(usec\) \d+ p99 \(usec\) \d+ .*"),
+    within(
         "transfer",
-        Does::Within,
         r"avg worker transfer: (?<operations>[\d.]+) ops/sec (?<bytes>[\d.]+)(?<bytes_unit>[KMGT]?)B/s",
     ),
-    line("goal", Does::Within, r"final rps goal was \d+"),
-    line("threads", Does::Ahead, r"setting worker threads to (?<value>\d+)"),
-    line("delay", Does::Within, r"sched delay: message \d+ \(usec\) worker \d+ \(usec\)"),
-    line("rest", Does::Nothing, r"warmup done, zeroing stats|final rps was \d+"),
+    within("goal", r"final rps goal was \d+"),
+    ahead("threads", r"setting worker threads to (?<value>\d+)"),
+    within("delay", r"sched delay: message \d+ \(usec\) worker \d+ \(usec\)"),
+    ignored(r"warmup done, zeroing stats|final rps was \d+"),
 ];
 
 static TABLE: Table = Table::new(LINES);
@@ -99,8 +97,8 @@ fn read(text: &str) -> Vec<Imported> {
             figures(run, log.runs[at - before].text("threads"), builder, against);
             if before > 0 {
                 builder.remarks.push(format!(
-                    "{before} of its reports {} on the way, and left out",
-                    number(before, "was", "were")
+                    "{before} interim {} left out",
+                    number(before, "report was", "reports were")
                 ));
             }
         }
@@ -163,10 +161,10 @@ fn keys<'b>(run: &Run, threads: Option<&str>, builder: &'b mut Builder) -> Figur
 fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, against: &mut Against) {
     let is_last = ["average", "goal", "transfer"].iter().any(|name| run.hit(name).is_some());
     if run.hit("current").is_some() && !is_last {
-        against.interrupted("its last report is one on its way");
+        against.interrupted("its last report is an interim report");
     }
     if run.hit("delay").is_some() {
-        let text = "its delays of the scheduler are of its last interval, and are not read";
+        let text = "its scheduler delays were left out: they cover only the last interval";
         if !builder.remarks.iter().any(|known| known == text) {
             builder.remarks.push(text.to_string());
         }

@@ -3,67 +3,48 @@
 //! store fetches first.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
     format: Format("STREAM result"),
     program: "stream",
-    remark: "STREAM tells the best of its passes, so no spread is known, and not where its threads ran",
+    remark: "STREAM prints the best of its passes, so no spread is known, and does not report where its threads ran",
     documented: false,
     signs: &["STREAM version", "Avg time"],
     marks: &["version", "head"],
     lines: &[
-        line("version", Does::Begins, r"STREAM version (?:\$Revision: )?(?<value>[\d.]+)(?: \$)?"),
-        line(
+        begins("version", r"STREAM version (?:\$Revision: )?(?<value>[\d.]+)(?: \$)?"),
+        once(
             "odd",
-            Does::Once,
             r"This system uses (?<value>[1-79]|\d{2,}) bytes per (?:array element|DOUBLE PRECISION word)\.",
         ),
-        line(
+        once(
             "element",
-            Does::Once,
             r"This system uses (?<value>\d+) bytes per (?:array element|DOUBLE PRECISION word)\.",
         ),
-        line("elements", Does::Once, r"Array size = +(?<value>\d+)(?: \(elements\))?(?:, Offset = .*)?"),
-        line(
-            "passes",
-            Does::Once,
-            r"Each (?:kernel|test) (?:will be|is) (?:executed|run) +(?<value>\d+) times.*",
-        ),
-        line("threads", Does::Once, r"Number of Threads counted = +(?<value>\d+)"),
-        line("head", Does::Once, r"Function +(?:Best )?Rate \(?MB/s\)? +Avg time +Min time +Max time"),
-        line(
+        once("elements", r"Array size = +(?<value>\d+)(?: \(elements\))?(?:, Offset = .*)?"),
+        once("passes", r"Each (?:kernel|test) (?:will be|is) (?:executed|run) +(?<value>\d+) times.*"),
+        once("threads", r"Number of Threads counted = +(?<value>\d+)"),
+        once("head", r"Function +(?:Best )?Rate \(?MB/s\)? +Avg time +Min time +Max time"),
+        adds(
             "kernel",
-            Does::Adds,
             r"(?<kernel>Copy|Scale|Add|Triad): +(?<rate>[\d.]+) +(?<mean>\d+\.\d+) +(?<least>\d+\.\d+) +(?<most>\d+\.\d+)",
         ),
         // As some print it in a table of Markdown.
-        line(
+        adds(
             "kernel",
-            Does::Adds,
             r"\| *(?<kernel>Copy|Scale|Add|Triad) *\| *(?<average>[\d.]+) *\| *(?<rate>[\d.]+) *\| *(?<worst>[\d.]+) *\| *(?<mean>[\d.]+) *\| *(?<least>[\d.]+) *\| *(?<most>[\d.]+) *\|",
         ),
-        line("valid", Does::Ends, r"Solution Validates.*"),
-        line("invalid", Does::Adds, r"(?<value>Failed Validation on array .*|Solution Does Not Validate.*)"),
-        line(
-            "rest",
-            Does::Nothing,
+        ends("valid", r"Solution Validates.*"),
+        adds("invalid", r"(?<value>Failed Validation on array .*|Solution Does Not Validate.*)"),
+        ignored(
             r"-{20,}|\|[-|]+\||\| Function \|.*|Memory per array = .*|Total memory required = .*|The \*best\* time .*|will be used to compute .*",
         ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"Number of Threads requested = .*|Your clock granularity.*|Each test below .*",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"\(= \d+ clock ticks\)|Increase the size .*|you are not getting .*|WARNING -- The above .*",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
+        ignored(r"Number of Threads requested = .*|Your clock granularity.*|Each test below .*"),
+        ignored(r"\(= \d+ clock ticks\)|Increase the size .*|you are not getting .*|WARNING -- The above .*"),
+        ignored(
             r"Expected Value: .*, AvgAbsErr: .*|For array [abc]\[\], \d+ errors were found\.|For best results.*|precision of your system timer\.",
         ),
     ],
@@ -90,7 +71,7 @@ const ARRAYS: [(&str, f64); 4] = [("Copy", 2.0), ("Scale", 2.0), ("Add", 3.0), (
 fn check(run: &Run, said: &mut Said) {
     run.texts("invalid").for_each(|text| said.against.invalid(text));
     if run.hit("kernel").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("it has no line on whether the solution validates");
+        said.against.interrupted("no line says whether the solution validates");
     }
     let element = run.number("odd").or_else(|| run.number("element"));
     let elements = run.number("elements");
@@ -104,7 +85,7 @@ fn check(run: &Run, said: &mut Said) {
     if let (Some(element), Some(elements)) = (element, elements) {
         let mib = element.value * elements.value / 1_048_576.0;
         said.remark(&format!(
-            "each array has {mib:.0} MiB: it measures memory where that is at least four times all last-level caches, which the text does not tell"
+            "each array has {mib:.0} MiB: it measures memory only if that is at least four times all last-level caches, which the text does not list"
         ));
     }
 }

@@ -2,69 +2,59 @@
 
 use crate::Format;
 use crate::builder::number;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, param, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ignored, once, within};
 
 pub(crate) const FORM: Form = Form {
     format: Format("stress-ng result"),
     program: "stress-ng",
-    remark: "bogo operations compare with those of the same version and compiler of stress-ng only, and it does not tell where its stressors ran",
+    remark: "stress-ng's bogo operations compare only within one version and compiler; it does not report where its stressors ran",
     documented: false,
     signs: &["stress-ng", "bogo ops"],
     marks: &["head", "row", "yaml"],
     lines: &[
         // lkp and --log-brief leave out who prints.
-        line(
-            "begin",
-            Does::Begins,
-            r"(?:stress-ng: info: +\[\d+\] )?(?:setting to|defaulting to) .*(?:stressor|run).*",
-        ),
-        line("yaml", Does::Begins, r"stress-ng-version: (?<value>\S+)"),
-        line("stressors", Does::Once, r"(?:stress-ng: info: +\[\d+\] )?dispatching hogs: (?<value>.*)"),
-        line(
+        begins("begin", r"(?:stress-ng: info: +\[\d+\] )?(?:setting to|defaulting to) .*(?:stressor|run).*"),
+        begins("yaml", r"stress-ng-version: (?<value>\S+)"),
+        once("stressors", r"(?:stress-ng: info: +\[\d+\] )?dispatching hogs: (?<value>.*)"),
+        once(
             "head",
-            Does::Once,
             r"(?:stress-ng: (?:info|metrc): +\[\d+\] )?stressor +bogo ops +real time +usr time +sys time .*",
         ),
-        line(
+        adds(
             "row",
-            Does::Adds,
             r"stress-ng: (?:info|metrc): +\[\d+\] (?<name>[a-z][\w-]*) +(?<ops>\d+) +(?<time>[\d.]+) +(?<user>[\d.]+) +(?<system>[\d.]+) +(?<value>[\d.]+) +(?<cpu>[\d.]+)(?: +.*)?",
         ),
-        line(
+        within(
             "bare",
-            Does::Within,
             r"(?<name>[a-z][\w-]*) +(?<ops>\d+) +(?<time>\d+\.\d\d) +(?<user>\d+\.\d\d) +(?<system>\d+\.\d\d) +(?<value>\d+\.\d\d) +(?<cpu>\d+\.\d\d)(?: +.*)?",
         ),
-        line("more", Does::Adds, r"stress-ng: metrc: \[\d+\] (?<name>[a-z][\w-]*) +[\d.]+ (?<value>\w.*)"),
-        line("failed", Does::Adds, r"stress-ng: (?<value>(?:fail|error): .*|\w+: +\[\d+\] failed: [1-9].*)"),
-        line("failed", Does::Within, r"(?<value>failed: [1-9]\d*: .*)"),
-        line(
+        adds("more", r"stress-ng: metrc: \[\d+\] (?<name>[a-z][\w-]*) +[\d.]+ (?<value>\w.*)"),
+        adds("failed", r"stress-ng: (?<value>(?:fail|error): .*|\w+: +\[\d+\] failed: [1-9].*)"),
+        within("failed", r"(?<value>failed: [1-9]\d*: .*)"),
+        adds(
             "skipped",
-            Does::Adds,
             r"stress-ng: \w+: +\[\d+\] (?<value>(?:skipped|metrics untrustworthy): [1-9].*|unsuccessful run .*|.*, skipping stressor.*)",
         ),
-        line(
+        within(
             "skipped",
-            Does::Within,
             r"(?<value>(?:skipped|metrics untrustworthy): [1-9]\d*: .*|unsuccessful run completed in .*)",
         ),
         // Up to version 0.13 it stands above the table.
-        line("end", Does::Once, r"(?:stress-ng: info: +\[\d+\] )?successful run completed in .*"),
-        line("rest", Does::Nothing, r"stress-ng: \w+: +\[\d+\] .*"),
-        line(
-            "rest",
-            Does::Nothing,
+        once("end", r"(?:stress-ng: info: +\[\d+\] )?successful run completed in .*"),
+        ignored(r"stress-ng: \w+: +\[\d+\] .*"),
+        ignored(
             r"\(secs\) +\(secs\) +\(secs\) .*|for a [\d.]+s run time:|[\d.]+s (?:available CPU|user|system|total) time.*|(?:passed|failed|skipped|metrics untrustworthy): \d+.*|load average: [\d. ]+",
         ),
-        line("host", Does::Once, r"nodename: (?<value>\S+)"),
-        line("kernel", Does::Once, r"release: (?<value>\S+)"),
-        line("cpus", Does::Once, r"cpus-online: (?<value>\d+)"),
-        line("architecture", Does::Once, r"machine: (?<value>\S+)"),
-        line("stressor", Does::Adds, r"- stressor: (?<value>[\w-]+)"),
-        line("real", Does::Adds, r"bogo-ops-per-second-real-time: (?<value>[\d.]+)"),
-        line("used", Does::Adds, r"bogo-ops-per-second-usr-sys-time: (?<value>[\d.]+)"),
-        line("rest", Does::Nothing, r"---|\.\.\.|(?:system-info|metrics|times):|[\w-]+: .*"),
+        once("host", r"nodename: (?<value>\S+)"),
+        once("kernel", r"release: (?<value>\S+)"),
+        once("cpus", r"cpus-online: (?<value>\d+)"),
+        once("architecture", r"machine: (?<value>\S+)"),
+        adds("stressor", r"- stressor: (?<value>[\w-]+)"),
+        adds("real", r"bogo-ops-per-second-real-time: (?<value>[\d.]+)"),
+        adds("used", r"bogo-ops-per-second-usr-sys-time: (?<value>[\d.]+)"),
+        ignored(r"---|\.\.\.|(?:system-info|metrics|times):|[\w-]+: .*"),
     ],
     facts: &[
         ("host", "host"),
@@ -121,7 +111,7 @@ fn check(run: &Run, said: &mut Said) {
     }
     let more = run.all("more").count();
     if more > 0 {
-        said.remark(&format!("{more} of its miscellaneous metrics {} not read", number(more, "is", "are")));
+        said.remark(&format!("{more} of its miscellaneous metrics {} left out", number(more, "is", "are")));
     }
     if run.hit("begin").is_some() && run.hit("end").is_none() && run.hit("skipped").is_none() {
         said.against.interrupted("it does not say that its run was completed");

@@ -135,7 +135,7 @@ fn a_summary_of_two_hosts() {
     assert_eq!(median(two, &latency("random/bytes=largest")), Some(254.9));
     assert_eq!(
         reason(two, "syscall.open-close@one-cpu#latency"),
-        (VerdictKind::Skipped, "the cell says \"bad\", which is no number".to_string())
+        (VerdictKind::Skipped, "the cell has \"bad\", which is not a number".to_string())
     );
     let (kind, why) = reason(two, "process.exec@free/program=true#latency");
     assert!(kind == VerdictKind::Skipped && why.contains("empty"), "{why}");
@@ -210,9 +210,9 @@ fn what_is_none_is_refused() {
         b"1 2\n3 4\n",
     ] {
         let error = error(foreign);
-        assert!(error.contains("not a file that Assay knows; `assay import --help` lists"), "{error}");
+        assert!(error.contains("not a format that Assay knows; `assay import --help` lists"), "{error}");
     }
-    assert!(error(&vec![b'1'; LARGEST + 1]).contains("more than 16 MB"));
+    assert!(error(&vec![b'1'; LARGEST + 1]).contains("larger than 16 MB"));
 }
 
 /// Cut anywhere: refused or read, never a panic, and never a value that the whole file does not
@@ -347,7 +347,7 @@ fn files_read_faster_than_memory_are_told() {
     assert_eq!(told[0].rule, "above-ceiling");
     assert_eq!(
         told[0].headline,
-        "Mmap read bandwidth reaches 7.95 GB/s where memory gives 4.98 GB/s. It was the page cache."
+        "Mmap read bandwidth reaches 7.95 GB/s, memory only 4.98 GB/s: the file was in the page cache"
     );
     for calm in ["0.016 20000.00", "1024.00 4900.00", "1024.00 6100.00"] {
         assert!(found(calm).is_empty(), "{calm}");

@@ -69,10 +69,7 @@ fn opened(plain: Plain) -> Vec<Plain> {
     if pages::is_wrapped(&plain.text) {
         // One after the other: what a page shows has its own.
         let text = unquoted(unindented(plain.text.clone()));
-        let shown = match text == plain.text {
-            true => prefixes::unprefixed(plain.clone()),
-            false => vec![Plain { text, ..plain.clone() }],
-        };
+        let shown = if text == plain.text { prefixes::unprefixed(plain.clone()) } else { vec![Plain { text, ..plain.clone() }] };
         if shown != [plain.clone()] {
             return shown;
         }
@@ -106,7 +103,7 @@ fn decoded(bytes: &[u8]) -> anyhow::Result<String> {
         _ if !bytes.contains(&0) => String::from_utf8_lossy(bytes).into_owned(),
         _ if zeros(1) && is_text(&utf16(bytes, u16::from_le_bytes)) => utf16(bytes, u16::from_le_bytes),
         _ if zeros(0) && is_text(&utf16(bytes, u16::from_be_bytes)) => utf16(bytes, u16::from_be_bytes),
-        _ => bail!("it is not a text, so not a file that Assay knows; {}", super::ALL),
+        _ => bail!("it is not text, and not a format that Assay knows; {}", super::ALL),
     })
 }
 
@@ -118,10 +115,7 @@ fn without_colours(text: &str) -> String {
     );
     static BARE: Expression = Expression::new(r"\[[0-9;]+m");
     let text = STEERING.replace_all(text, "");
-    match text.contains("[0m") {
-        true => BARE.replace_all(&text, "").into_owned(),
-        false => text.into_owned(),
-    }
+    if text.contains("[0m") { BARE.replace_all(&text, "").into_owned() } else { text.into_owned() }
 }
 
 /// Lines that must be wrapped alike before anything is taken off.
@@ -167,10 +161,7 @@ fn unquoted(text: String) -> String {
 /// part it from what surrounds it.
 fn unindented(text: String) -> String {
     const CODE: usize = 4;
-    let indent = |line: &str| match line.starts_with('\t') {
-        true => CODE,
-        false => line.len() - line.trim_start_matches(' ').len(),
-    };
+    let indent = |line: &str| if line.starts_with('\t') { CODE } else { line.len() - line.trim_start_matches(' ').len() };
     let filled = || text.lines().filter(|line| !line.trim().is_empty());
     let all = filled().map(indent).min().unwrap_or(0);
     let least = if all > 0 { all } else { CODE };

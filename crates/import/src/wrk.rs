@@ -1,56 +1,42 @@
 //! wrk and wrk2: requests of HTTP, as one program sent them and waited for their answers.
 
 use crate::Format;
+use crate::kit::Run;
 use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
-use crate::kit::{Does, Run, line};
+use crate::kit::lines::{adds, begins, ends, ignored, once};
 use model::units;
 
 pub(crate) const FORM: Form = Form {
     format: Format("wrk result"),
     program: "wrk",
-    remark: "wrk does not tell where its threads and the server ran; what a busy generator sends is no limit of the server",
+    remark: "wrk does not report where its threads and the server ran; a busy load generator does not reach the server's limit",
     documented: false,
     signs: &[" test @ ", "Requests/sec:"],
     marks: &["begin", "rate"],
     lines: &[
-        line("begin", Does::Begins, r"Running (?<value>[\d.]+)(?<value_unit>[smh]) test @ (?<url>\S+)"),
-        line("threads", Does::Once, r"(?<value>\d+) threads? and (?<connections>\d+) connections?"),
-        line(
+        begins("begin", r"Running (?<value>[\d.]+)(?<value_unit>[smh]) test @ (?<url>\S+)"),
+        once("threads", r"(?<value>\d+) threads? and (?<connections>\d+) connections?"),
+        once(
             "latency",
-            Does::Once,
             r"Latency +(?<mean>[\d.]+)(?<mean_unit>[um]?s|[mh]) +(?<deviation>[\d.]+)(?:[um]?s|[mh]) +(?<most>[\d.]+)(?<most_unit>[um]?s|[mh]) +[\d.]+%",
         ),
-        line(
-            "percentile",
-            Does::Adds,
-            r"(?<percent>\d+(?:\.\d+)?)% +(?<value>[\d.]+)(?<value_unit>[um]?s|[mh])",
-        ),
-        line("uncorrected", Does::Once, r"Latency Distribution \(HdrHistogram - Uncorrected Latency .*"),
-        line(
+        adds("percentile", r"(?<percent>\d+(?:\.\d+)?)% +(?<value>[\d.]+)(?<value_unit>[um]?s|[mh])"),
+        once("uncorrected", r"Latency Distribution \(HdrHistogram - Uncorrected Latency .*"),
+        once(
             "requests",
-            Does::Once,
             r"(?<value>\d+) requests in (?<time>[\d.]+)(?<time_unit>[um]?s|[mh]), [\d.]+[KMGT]?B read",
         ),
-        line(
+        once(
             "errors",
-            Does::Once,
             r"(?<value>Socket errors: connect (?<connect>\d+), read (?<read>\d+), write (?<write>\d+), timeout (?<timeout>\d+))",
         ),
-        line("refused", Does::Once, r"(?<value>Non-2xx or 3xx responses: \d+)"),
-        line("rate", Does::Once, r"Requests/sec: +(?<value>[\d.]+)"),
-        line("moved", Does::Ends, r"Transfer/sec: +(?<value>[\d.]+)(?<value_unit>[KMGT]?)B"),
-        line("died", Does::Adds, r"(?<value>unable to .*)"),
-        line(
-            "rest",
-            Does::Nothing,
-            r"Thread Stats +Avg .*|Req/Sec +.*|Thread calibration: .*|Latency Distribution.*",
-        ),
-        line(
-            "rest",
-            Does::Nothing,
-            r"Initialised \d+ threads.*|Detailed Percentile spectrum:|Value +Percentile .*",
-        ),
-        line("rest", Does::Nothing, r"[\d.]+ +[\d.]+ +\d+ +(?:[\d.]+|inf)|#\[.*\]|-{10,}"),
+        once("refused", r"(?<value>Non-2xx or 3xx responses: \d+)"),
+        once("rate", r"Requests/sec: +(?<value>[\d.]+)"),
+        ends("moved", r"Transfer/sec: +(?<value>[\d.]+)(?<value_unit>[KMGT]?)B"),
+        adds("died", r"(?<value>unable to .*)"),
+        ignored(r"Thread Stats +Avg .*|Req/Sec +.*|Thread calibration: .*|Latency Distribution.*"),
+        ignored(r"Initialised \d+ threads.*|Detailed Percentile spectrum:|Value +Percentile .*"),
+        ignored(r"[\d.]+ +[\d.]+ +\d+ +(?:[\d.]+|inf)|#\[.*\]|-{10,}"),
     ],
     facts: &[("url", "begin.url")],
     told: &["-t", "--threads", "-c", "--connections", "-d", "--duration"],
@@ -84,11 +70,11 @@ tool!(FORM, "results of wrk and wrk2");
 
 fn check(run: &Run, said: &mut Said) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {
-        said.against.interrupted("it has latencies, and no line of its requests a second");
+        said.against.interrupted("it has latencies but no line with its requests per second");
     }
     if run.hit("uncorrected").is_some() {
         said.remark(
-            "its latencies are from when a request was due; those from when it was sent are left out",
+            "its latencies count from when a request was due; those from when it was sent are left out",
         );
     }
     let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));

@@ -7,7 +7,7 @@
 
 use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
-use sys::block::Room;
+use sys::block::Arena;
 
 /// What a component is built to need; what bounds it on a machine, only an experiment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,21 +46,23 @@ impl Character {
 pub struct Component {
     pub id: BenchId,
     pub title: &'static str,
-    /// What it computes and how its answer is checked.
+    /// What it computes.
     pub about: &'static str,
-    /// How to read the number and what moves it.
+    /// What its unit is, which side is better and what moves it.
     pub reading: &'static str,
+    /// How it computes and how its answer is checked.
+    pub method: &'static str,
     pub source: &'static str,
     pub character: Character,
     /// What a unit of work is, plural: "cell updates".
     pub units: &'static str,
     /// Million units per second of one copy on the reference machine: ratio 1.
     pub reference: f64,
-    /// The answer for a room of [`STANDARD_BYTES`], by any CPU.
+    /// The answer for a arena of [`STANDARD_BYTES`], by any CPU.
     pub answer: u64,
-    /// Makes the data for a copy in at most `room.bytes`; what does not grow with it takes what it
+    /// Makes the data for a copy in at most `arena.bytes`; what does not grow with it takes what it
     /// needs.
-    pub make: fn(&mut Room) -> anyhow::Result<Box<dyn Work>>,
+    pub make: fn(&mut Arena) -> anyhow::Result<Box<dyn Work>>,
 }
 
 impl Component {
@@ -71,13 +73,13 @@ impl Component {
     }
 }
 
-/// The room whose answers are stored.
+/// The arena whose answers are stored.
 pub const STANDARD_BYTES: u64 = 64 << 20;
 
 /// One copy's data, ready to be worked on again and again.
 pub trait Work {
     /// The fixed work once, from the same start every time; this is what is timed. Where it has
-    /// equal steps of a millisecond and more, it notes the end of each in its room's record
+    /// equal steps of a millisecond and more, it notes the end of each in its arena's record
     /// (`sys::steps`).
     fn iterate(&mut self);
     /// Units of work in one iteration.

@@ -36,11 +36,15 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
         }
     }
     if !without_map.is_empty() {
-        remarks.push(format!("caches of CPUs {without_map} are left out: who shares them is not told"));
+        remarks.push(format!(
+            "caches of CPUs {without_map} are left out: the kernel does not report which CPUs \
+                              share them"
+        ));
     }
     if !differing.is_empty() {
         remarks.push(format!(
-            "caches of CPUs {differing}: the maps of who shares them and the lists contradict each other; the maps are taken"
+            "caches of CPUs {differing}: shared_cpu_map and shared_cpu_list contradict each other; the maps are \
+             used"
         ));
     }
     let mut caches: BTreeMap<(u32, CacheKind, CpuSet), Cache> = BTreeMap::new();
@@ -95,7 +99,7 @@ fn remark_overlaps(caches: &[Cache], remarks: &mut Vec<String>) {
         let all = seen.entry((cache.level, cache.kind)).or_default();
         if !all.is_disjoint(&cache.cpus) {
             remarks.push(format!(
-                "CPUs contradict each other about who shares the L{} caches ({})",
+                "CPUs report different sets that share the L{} caches ({})",
                 cache.level, cache.cpus
             ));
             return;

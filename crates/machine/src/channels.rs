@@ -49,7 +49,7 @@ fn by_rule(populated: &[&Dimm]) -> Option<Channels> {
         let fastest = channels.entry((dimm.socket?, dimm.channel?)).or_default();
         *fastest = fastest.max(module_gb_per_s(dimm)?);
     }
-    let source = "channels by SMBIOS type 17 and the platform's rule for its slots' names";
+    let source = "channels from SMBIOS type 17 and the platform's rule for slot names";
     (!channels.is_empty()).then(|| Channels {
         count: channels.len(),
         gb_per_s: channels.values().sum(),
@@ -69,7 +69,7 @@ fn by_names(populated: &[&Dimm]) -> Option<Channels> {
         channel.gb_per_s = channel.gb_per_s.max(module_gb_per_s(dimm)?);
     }
     let gb_per_s = channels.values().map(|channel| channel.gb_per_s).sum();
-    let source = "channels by the modules' names in SMBIOS type 17";
+    let source = "channels from the modules' names in SMBIOS type 17";
     (!channels.is_empty()).then_some(Channels { count: channels.len(), gb_per_s, source })
 }
 
@@ -122,7 +122,7 @@ fn by_edac(populated: &[&Dimm], snapshot: &Snapshot) -> Option<Channels> {
     Some(Channels {
         count: channels.len(),
         gb_per_s: fastest * channels.len() as f64,
-        source: "channels by EDAC, /sys/devices/system/edac/mc",
+        source: "channels from EDAC, /sys/devices/system/edac/mc",
     })
 }
 

@@ -51,8 +51,8 @@ pub(super) fn settle(
         if let [_, _, ..] = same.as_slice() {
             let ids: Vec<String> = same.iter().map(|at| nodes[*at].id.to_string()).collect();
             let why = match is_pretended {
-                true => "the kernel was told to pretend them (numa=fake)",
-                false => "the firmware tells of one memory as of several, or of CPUs twice",
+                true => "the kernel command line fakes nodes (numa=fake)",
+                false => "the firmware lists one memory as several, or CPUs twice",
             };
             let what = match same.iter().all(|at| told[*at] == told[*owner]) {
                 true => format!("nodes {} claim the same CPUs ({})", ids.join(", "), told[*owner]),
@@ -63,7 +63,7 @@ pub(super) fn settle(
                 }
             };
             let node = nodes[*owner].id;
-            remarks.push(format!("{what}: taken as one memory, node {node}; {why}"));
+            remarks.push(format!("{what}: counted as one memory, node {node}; {why}"));
         }
         let all = same.iter().map(|at| nodes[*at].total_bytes);
         nodes[*owner].total_bytes = all.reduce(|sum, bytes| Some(sum?.saturating_add(bytes?))).flatten();
@@ -71,8 +71,8 @@ pub(super) fn settle(
     let kept: CpuSet = contested.iter().filter(|cpu| is_between(&parts, &told, *cpu)).collect();
     if !kept.is_empty() {
         remarks.push(format!(
-            "nodes contradict each other: CPUs {kept} are in more than one; each is taken to be in the one that its own folder \
-             names, else in the first"
+            "nodes contradict each other: CPUs {kept} are in more than one; the CPU's own folder decides, else \
+             the first node"
         ));
     }
     for (at, node) in nodes.iter_mut().enumerate() {
@@ -173,7 +173,7 @@ mod tests {
         let (nodes, remarks) = settled(&["0-7", "4-7"], &[], false);
         assert_eq!(lists(&nodes), own(&[(0, "0-7")]));
         assert!(remarks[0].starts_with(
-            "nodes contradict each other: node 0 claims CPUs 0-7, node 1 claims CPUs 4-7: taken as one"
+            "nodes contradict each other: node 0 claims CPUs 0-7, node 1 claims CPUs 4-7: counted as one"
         ));
     }
 

@@ -58,13 +58,13 @@ const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
 /// Capabilities that figures need, each with the one that includes it (capabilities(7)).
 const NEEDED: &[(&[u32], &str, &str, &str)] = &[
-    (&[CAP_SYS_ADMIN], "no CAP_SYS_ADMIN", "debugfs", "debugfs, kernel settings, namespaces of its own"),
+    (&[CAP_SYS_ADMIN], "no CAP_SYS_ADMIN", "debugfs", "debugfs, kernel settings, own namespaces"),
     (&[CAP_SYS_NICE], "no CAP_SYS_NICE", "SCHED_FIFO", "real-time priorities (SCHED_FIFO)"),
     (
         &[CAP_PERFMON, CAP_SYS_ADMIN],
         "no CAP_PERFMON",
         "counters",
-        "performance counters, unless kernel.perf_event_paranoid allows those of our own tasks",
+        "performance counters, unless kernel.perf_event_paranoid allows them for own tasks",
     ),
     (
         &[CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE],
@@ -108,7 +108,7 @@ pub(super) fn parse(snapshot: &Snapshot, enclosures: &[Enclosure]) -> Option<Con
         limits.push(ContainerLimit {
             limit: "a user namespace",
             in_short: "root's rights",
-            costs: "all that capabilities allow outside of it",
+            costs: "everything that capabilities allow outside it",
             sign: format!("/proc/self/ns/user: {link}"),
         });
     }

@@ -55,7 +55,7 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     let listed = snapshot.text(&format!("{CPUS}/online")).and_then(CpuSet::parse_list);
     if let Some(text) = snapshot.text(&format!("{CPUS}/online")).filter(|_| listed.is_none()) {
         let text: String = text.chars().take(60).collect();
-        remarks.push(format!("the list of online CPUs cannot be understood: {text:?}"));
+        remarks.push(format!("cannot parse the list of online CPUs: {text:?}"));
     }
     let listed = listed.filter(|set| !set.is_empty());
     if folders.is_empty() {
@@ -77,11 +77,13 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     if let Some(listed) = listed {
         let missing = listed.difference(&folders);
         if !missing.is_empty() {
-            remarks.push(format!("CPUs {missing} are listed as online but have no folder in sysfs"));
+            remarks.push(format!("CPUs {missing} are listed as online, but sysfs has no folder for them"));
         }
         let both = online.intersection(&listed);
         match both.is_empty() {
-            true => remarks.push(format!("the list of online CPUs ({listed}) matches no CPU's own folder")),
+            true => {
+                remarks.push(format!("no CPU folder in sysfs matches the list of online CPUs ({listed})"))
+            }
             false => online = both,
         }
     }
@@ -163,14 +165,14 @@ fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec
             let differing: CpuSet = online.iter().filter(|cpu| is_renamed(snapshot, *cpu, names)).collect();
             if !differing.is_empty() {
                 remarks.push(format!(
-                    "CPUs {differing}: {newer} and {older}, the older name of the same, contradict each other; {newer} is taken"
+                    "CPUs {differing}: {newer} and {older}, its older name, contradict each other; {newer} is used"
                 ));
             }
         }
         // Who the siblings of threads are is said with the cores.
         if let Some([one, other]) = contradiction(snapshot, online, names).filter(|_| names != CORE) {
             remarks.push(format!(
-                "CPUs contradict each other by {}: {one}, {other}",
+                "CPUs contradict each other in {}: {one}, {other}",
                 file(snapshot, online, names)
             ));
         }
@@ -194,11 +196,11 @@ pub(super) fn contradiction(
     names: &[(&str, &str)],
 ) -> Option<[String; 2]> {
     let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
-    let words = |(said, members): (&CpuSet, &CpuSet)| format!("CPUs {members} claim {said}");
+    let words = |(said, members): (&CpuSet, &CpuSet)| format!("CPUs {members} report {said}");
     let mut owners: BTreeMap<u32, &CpuSet> = BTreeMap::new();
     for (said, members) in &groups {
         if !members.is_subset(said) {
-            return Some([words((said, members)), "which they are not all in".to_string()]);
+            return Some([words((said, members)), "which does not contain all of them".to_string()]);
         }
         for cpu in said.iter() {
             if let Some(other) = owners.insert(cpu, said) {
@@ -231,7 +233,7 @@ fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<
         return None;
     }
     if groups.iter().any(|(said, members)| said != members) {
-        remarks.push("CPUs contradict each other about who their SMT siblings are".to_string());
+        remarks.push("CPUs report contradictory SMT siblings: the SMT siblings are unknown".to_string());
     }
     let core = |members: CpuSet| {
         let of = |file| members.first().and_then(|cpu| number(snapshot, cpu, file)).filter(|id| *id >= 0);
@@ -247,7 +249,7 @@ fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<
     };
     if let Some(core) = cores.iter().find(parted) {
         remarks.push(format!(
-            "CPUs {} share a core by the masks of siblings and are in different packages by their ids",
+            "CPUs {} share a core by the masks of siblings, but their ids are of different packages",
             core.cpus
         ));
     }
@@ -273,7 +275,7 @@ fn cores_of_cpuinfo(info: &CpuInfo, cpus: &Cpus, remarks: &mut Vec<String>) -> O
     if cores.is_empty() || claimed.iter().any(|(package, count)| found(package) != *count) {
         return None;
     }
-    remarks.push("cores are from /proc/cpuinfo, as sysfs has no topology folders".to_string());
+    remarks.push("cores come from /proc/cpuinfo: sysfs has no topology folders".to_string());
     let core =
         |((package, core_id), cpus)| Core { cpus, package: Some(package), die: None, core_id: Some(core_id) };
     let mut cores: Vec<Core> = cores.into_iter().map(core).collect();

@@ -153,7 +153,7 @@ pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut V
     let places = places(snapshot, &all.online);
     if places.is_empty() {
         if !cpus(snapshot).is_empty() {
-            remarks.push("the CPUs' APIC ids are missing or repeat, so their places are unknown".to_string());
+            remarks.push("APIC ids are missing or repeated: the places of the CPUs are unknown".to_string());
         }
         return;
     }
@@ -191,7 +191,7 @@ pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Str
     let answered = cpus(snapshot).intersection(online);
     if !answered.is_empty() && answered != *online {
         remarks.push(format!(
-            "CPUs {answered} alone were asked for their caches, so whether they share them with others is unknown"
+            "only CPUs {answered} report caches through cpuid: whether other CPUs share them is unknown"
         ));
     }
     let mut caches: BTreeMap<(u32, CacheKind, u32, u32), Cache> = BTreeMap::new();

@@ -46,7 +46,7 @@ pub(super) fn remark(cpus: &Cpus, caches: &[Cache], nodes: &[Node], remarks: &mu
     let told = CpuSet::union_of(nodes.iter().map(|node| &node.cpus));
     let without = cpus.online.difference(&told);
     if !nodes.is_empty() && !without.is_empty() {
-        remarks.push(format!("no NUMA node has CPUs {without}: which memory is near to them is not told"));
+        remarks.push(format!("no NUMA node has CPUs {without}: their local memory is unknown"));
     }
 }
 
@@ -73,7 +73,7 @@ fn parted(ones: &[Group], others: &[Group]) -> Option<String> {
         1 => ", and so is one more".to_string(),
         count => format!(", and so are {count} more"),
     };
-    Some(format!("{} is in {} at once{too}: these contradict each other", one.full, names.join(" and ")))
+    Some(format!("{} is in {} at once{too}: a contradiction", one.full, names.join(" and ")))
 }
 
 /// Two groups of which each has CPUs in common with the other and some that the other lacks, of
@@ -109,7 +109,7 @@ fn one_id_of_several(cpus: &Cpus, caches: &[Cache], nodes: &[Node]) -> Option<St
     }
     (!same.is_empty()).then(|| {
         format!(
-            "CPUs {same}: their core ids repeat in one package, and the masks of siblings make them different cores; the masks \
+            "CPUs {same}: core ids repeat in one package, but the sibling masks name different cores; the masks \
              are taken"
         )
     })
@@ -201,10 +201,10 @@ mod tests {
         let one = [&PAIRS[..], &[("node0/cpumap", "17"), ("node1/cpumap", "e8")]].concat();
         is_said(&one, "the core of CPUs 2-3 is in NUMA node 0 and NUMA node 1 at once, and so is one more");
         let third = [&PAIRS[..], &[("node0/cpumap", "7"), ("node2/cpumap", "8")]].concat();
-        is_said(&third, "the core of CPUs 2-3 is in NUMA node 0 and NUMA node 2 at once: these");
+        is_said(&third, "the core of CPUs 2-3 is in NUMA node 0 and NUMA node 2 at once: a contradiction");
         let last = [&PAIRS[..], &[("node1/cpulist", "4-6"), ("node1/cpumap", "70"), ("node2/cpulist", "7")]]
             .concat();
-        is_said(&last, "the core of CPUs 6-7 is in NUMA node 1 and NUMA node 2 at once: these");
+        is_said(&last, "the core of CPUs 6-7 is in NUMA node 1 and NUMA node 2 at once: a contradiction");
     }
 
     #[test]
@@ -235,7 +235,10 @@ mod tests {
     #[test]
     fn a_cache_of_several_packages() {
         let cache = "cpu0-7/cache/index3/shared_cpu_map";
-        is_said(&[(cache, "ff")], "the L3 cache of CPUs 0-7 is in package 0 and package 1 at once: these");
+        is_said(
+            &[(cache, "ff")],
+            "the L3 cache of CPUs 0-7 is in package 0 and package 1 at once: a contradiction",
+        );
         is_said(
             &[
                 ("cpu3-4/cache/index2/level", "2"),
@@ -244,7 +247,7 @@ mod tests {
                 ("node0/cpumap", "ff"),
                 ("node1/cpumap", "0"),
             ],
-            "the L2 cache of CPUs 3-4 is in package 0 and package 1 at once: these",
+            "the L2 cache of CPUs 3-4 is in package 0 and package 1 at once: a contradiction",
         );
     }
 
@@ -286,7 +289,7 @@ mod tests {
             paths.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
         assert_eq!(remarks(&newer), [""; 0]);
         let both = [&PAIRS[..], &newer].concat();
-        is_said(&both, "CPUs 0-7: core_cpus and thread_siblings, the older name of the same, contradict");
+        is_said(&both, "CPUs 0-7: core_cpus and thread_siblings, its older name, contradict");
         is_said(
             &[
                 ("cpu0-3/topology/package_cpus", "f"),
@@ -305,7 +308,7 @@ mod tests {
     fn masks_that_overlap() {
         is_said(
             &[("cpu0-3/topology/die_cpus", "f"), ("cpu4-7/topology/die_cpus", "f8")],
-            "CPUs contradict each other by die_cpus: CPUs 0-3 claim 0-3, CPUs 4-7 claim 3-7",
+            "CPUs contradict each other in die_cpus: CPUs 0-3 report 0-3, CPUs 4-7 report 3-7",
         );
     }
 }

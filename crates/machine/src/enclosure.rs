@@ -62,7 +62,7 @@ struct Kind {
     hides: &'static [&'static str],
 }
 
-const OTHER_PROCESSES: &str = "processes outside, whose work shows only in /proc/stat and in the load";
+const OTHER_PROCESSES: &str = "processes outside: their work shows only in /proc/stat and in the load";
 const GROUPS_ABOVE: &str = "limits of control groups above the container's own";
 const CONTAINER: &[&str] = &[OTHER_PROCESSES, GROUPS_ABOVE];
 
@@ -74,7 +74,7 @@ const KINDS: &[Kind] = &[
         place: "in a `Kubernetes` pod",
         changes_figures: false,
         reading: "Other pods compete for CPUs, caches and disks unseen.",
-        hides: &[OTHER_PROCESSES, "limits of the pod and of its class (kubepods) above the container's own"],
+        hides: &[OTHER_PROCESSES, "limits of the pod and of its class (kubepods), above the container's own"],
     },
     Kind {
         kind: EnclosureKind::Docker,
@@ -122,10 +122,10 @@ const KINDS: &[Kind] = &[
         name: "lxcfs",
         place: "under `lxcfs`",
         changes_figures: true,
-        reading: "Other work on the host is not in the files of /proc that it writes.",
+        reading: "The /proc files of lxcfs hide other work on the host.",
         hides: &[
-            "the host's CPUs, memory, load, uptime and busy time, which lxcfs replaces by the container's",
-            "other work on the host, also in /proc/stat where lxcfs writes that",
+            "the host's CPUs, memory, load, uptime and busy time: lxcfs shows the container's",
+            "other work on the host, also in /proc/stat where lxcfs provides it",
         ],
     },
     // gvisor.dev: the Sentry answers system calls, the Gofer opens files; sched_setaffinity and
@@ -135,11 +135,11 @@ const KINDS: &[Kind] = &[
         name: "gVisor sandbox",
         place: "in a `gVisor` sandbox",
         changes_figures: true,
-        reading: "Figures of kernel, scheduler and disk are its own.",
+        reading: "Figures of kernel, scheduler and disk are gVisor's own.",
         hides: &[
-            "the host's kernel, of which no figure of a call, a switch, a fault or a file tells",
+            "the host's kernel: calls, switches, faults and files measure gVisor",
             "performance counters, and the topology of CPUs and caches in /sys",
-            "where a task runs: gVisor accepts affinity, and does not apply it",
+            "where a task runs: gVisor accepts an affinity but does not apply it",
             "other work, pressure, steal",
         ],
     },
@@ -149,9 +149,9 @@ const KINDS: &[Kind] = &[
         name: "WSL 1",
         place: "under `WSL 1`",
         changes_figures: true,
-        reading: "Windows does the kernel's work: calls and files cost what they cost there.",
+        reading: "Windows does the kernel's work: calls and files have Windows' costs.",
         hides: &[
-            "Linux's scheduler, page faults, file systems and network: Windows does that work",
+            "Linux's scheduler, page faults, file systems and network: Windows provides them",
             "control groups, pressure, performance counters, and the topology in /sys",
             "work of Windows programs",
         ],
@@ -162,11 +162,11 @@ const KINDS: &[Kind] = &[
         name: "User-Mode Linux",
         place: "under `User-Mode Linux`",
         changes_figures: true,
-        reading: "Each call and page fault costs switches of its host.",
+        reading: "Each call and page fault costs context switches on the host.",
         hides: &[
-            "the host's kernel: calls, faults and switches are those of a process that traces others",
+            "the host's kernel: a tracing process handles calls, faults and switches",
             "performance counters, caches, nodes, and all but one CPU",
-            "other work on the host, and time that it takes (steal)",
+            "other work on the host and the time it takes (steal)",
         ],
     },
     // learn.microsoft.com/windows/wsl: a distribution is a container in a managed Hyper-V guest,
@@ -179,9 +179,9 @@ const KINDS: &[Kind] = &[
         reading: "Windows takes memory back, and the clock jumps after a sleep.",
         hides: &[
             "work of Windows programs, and of other distributions in the same guest",
-            "memory that Windows has not given yet (vmmem): first touches pay for it",
-            "Windows' disks below /mnt, whose figures are those of the 9P protocol",
-            "time across a sleep of the computer",
+            "memory that Windows has not yet provided (vmmem): first touches are slower",
+            "Windows' disks below /mnt: their figures measure the 9P protocol",
+            "time while the computer sleeps",
         ],
     },
     // github.com/firecracker-microvm/firecracker, docs/design.md: virtio devices only, a rate
@@ -195,7 +195,7 @@ const KINDS: &[Kind] = &[
         hides: &[
             "board, firmware and memory modules: there are no DMI tables",
             "performance counters, unless its host passes them through",
-            "rate limiters of its block and network devices, which only show as a limit of a figure",
+            "rate limiters of its block and network devices: they show only as a ceiling of a figure",
         ],
     },
     Kind {
@@ -205,9 +205,9 @@ const KINDS: &[Kind] = &[
         changes_figures: true,
         reading: "Timers, interrupts and I/O pass through two hypervisors.",
         hides: &[
-            "time that the outer host takes from the inner one: steal counts the inner host's only",
-            "the outer host's backing of memory, which adds page walks to those of the inner one",
-            "the cost of an exit on hardware: each is several times as dear as in a guest of metal",
+            "time that the outer host takes from the inner one: steal counts only the inner host's",
+            "the outer host's page tables, which lengthen page walks",
+            "the cost of an exit on hardware: a nested exit costs several times as much",
         ],
     },
     Kind {
@@ -215,8 +215,8 @@ const KINDS: &[Kind] = &[
         name: "guest that can run guests",
         place: "in a guest that can run `nested guests`",
         changes_figures: false,
-        reading: "An exit of theirs costs several times as much.",
-        hides: &["whether its own host is a guest: no file of an x86 or Arm guest says so"],
+        reading: "A nested exit costs several times as much.",
+        hides: &["whether its own host is a guest: no file of an x86 or Arm guest reports it"],
     },
 ];
 

@@ -83,7 +83,7 @@ pub(super) fn apply(limits: &Limits, cpus: &mut Cpus, nodes: &[Node], remarks: &
         let Some(set) = set else { continue };
         let left = cpus.allowed.intersection(set);
         match left.is_empty() && !cpus.allowed.is_empty() {
-            true => remarks.push(format!("the {what} ({set}) allows no online CPU: not believed")),
+            true => remarks.push(format!("the {what} ({set}) allows no online CPU: ignored")),
             false => cpus.allowed = left,
         }
     }
@@ -92,7 +92,7 @@ pub(super) fn apply(limits: &Limits, cpus: &mut Cpus, nodes: &[Node], remarks: &
         nodes.iter().filter(|node| !node.cpus.is_disjoint(&cpus.allowed)).map(|node| node.id).collect();
     if !near.is_empty() && !mems.is_empty() && near.is_disjoint(mems) {
         remarks.push(format!(
-            "CPUs may be used on node {near} only, memory on nodes {mems} only: all memory is remote"
+            "CPUs are allowed only on node {near}, memory only on nodes {mems}: all memory is remote"
         ));
     }
 }

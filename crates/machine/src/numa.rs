@@ -69,7 +69,7 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
     for node in &mut nodes {
         if !node.distances.is_empty() && node.distances.len() != count {
             remarks.push(format!(
-                "node {} tells {} distances, but there are {count} nodes: left out",
+                "node {} reports {} distances for {count} nodes: left out",
                 node.id,
                 node.distances.len()
             ));
@@ -90,7 +90,7 @@ pub(super) fn compare(memory: &Memory, nodes: &[Node], remarks: &mut Vec<String>
     // The kernel's own share makes a few percent.
     if !of_nodes.is_empty() && sum.abs_diff(total) > total / 8 {
         remarks.push(format!(
-            "the NUMA nodes have {:.1} GiB of memory in all, the machine has {:.1} GiB",
+            "the NUMA nodes have {:.1} GiB of memory, the host has {:.1} GiB",
             sum as f64 / GIB,
             total as f64 / GIB
         ));
@@ -134,7 +134,7 @@ fn cpus_of(snapshot: &Snapshot, id: u32, links: &BTreeMap<u32, CpuSet>, remarks:
     if let (Some(mask), Some(list)) = (&by_mask, &by_list)
         && mask != list
     {
-        remarks.push(format!("node {id}: the CPU map says {mask}, the CPU list {list}; the map is taken"));
+        remarks.push(format!("node {id}: the CPU map reports {mask}, the CPU list {list}; the map is used"));
     }
     if let Some(set) = SetText::find(snapshot, &mask, &list).and_then(SetText::parse) {
         return set;

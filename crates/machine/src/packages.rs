@@ -46,8 +46,8 @@ pub(super) fn parse(
         true if is_of_nobody_knows_what(snapshot, info) => {
             if !are_sockets(snapshot, &packages, clusters.as_deref()) {
                 remarks.push(format!(
-                    "the {} packages by their ids may be clusters of one chip: nothing tells what processor this is, and \
-                     Linux before {SOCKETS_SINCE}.0 calls clusters of Arm packages",
+                    "the {} packages may be clusters of one chip: the processor is unknown, and Linux before \
+                     {SOCKETS_SINCE}.0 calls Arm's clusters packages",
                     packages.len()
                 ));
             }
@@ -112,14 +112,13 @@ fn by_ids(
     }
     if !differing.is_empty() {
         remarks.push(format!(
-            "CPUs {differing} are in other packages by /proc/cpuinfo than by sysfs; sysfs is taken"
+            "/proc/cpuinfo and sysfs report different packages for CPUs {differing}; sysfs is used"
         ));
     }
     let unique: BTreeSet<i64> = by_id.keys().map(|[.., id]| *id).collect();
     let is_unique = unique.len() == by_id.len();
     if !is_unique {
-        remarks
-            .push("ids of packages repeat in other books or drawers: packages are numbered anew".to_string());
+        remarks.push("package ids repeat in other books or drawers: packages are renumbered".to_string());
     }
     let package = |(at, ([.., id], cpus)): (usize, ([i64; 3], CpuSet))| Package {
         id: if is_unique { id } else { at as i64 },
@@ -138,7 +137,7 @@ fn by_masks(
 ) -> Option<Vec<Package>> {
     if contradiction(snapshot, online, PACKAGE).is_some() {
         remarks.push(
-            "packages are unknown: their ids are not told, and the masks of siblings contradict each other"
+            "packages are unknown: their ids are missing, and the sibling masks contradict each other"
                 .to_string(),
         );
         return None;
@@ -146,7 +145,7 @@ fn by_masks(
     let cores = sets(snapshot, online, CORE).unwrap_or_default();
     // What is no more than a core is the mask of a kernel that knows no packages.
     masks.iter().find(|set| set.len() > 1 && !cores.contains(set))?;
-    remarks.push("packages are from the masks of siblings, as their ids are not told".to_string());
+    remarks.push("packages come from the masks of siblings: their ids are missing".to_string());
     let package = |(at, cpus)| Package { id: at as i64, cpus };
     Some(masks.into_iter().enumerate().map(package).collect())
 }
@@ -183,7 +182,7 @@ fn against_masks(
         ));
     } else if same_cpus && masks.iter().any(|set| !own.contains(set)) {
         remarks.push(
-            "package ids and sibling masks put CPUs into different packages: the ids are taken".to_string(),
+            "package ids and sibling masks place CPUs in different packages: the ids are taken".to_string(),
         );
     }
     packages
@@ -217,14 +216,14 @@ fn of_arm(
     let clusters = clusters.or_else(|| unknown.is_empty().then(groups));
     if is_one_chip {
         remarks.push(format!(
-            "what the kernel calls {count} packages are clusters of Arm cores of one chip, which have different designs or one \
-             cache: one package is taken"
+            "the kernel reports {count} packages: they are clusters of one Arm chip (different designs or one \
+             cache) and count as one package"
         ));
         return (Some(vec![Package { id: 0, cpus: all }]), clusters);
     }
     remarks.push(format!(
-        "the {count} packages by their ids, of at most {largest} cores, may be clusters: Linux before {SOCKETS_SINCE}.0 calls \
-         those of Arm so; how many packages there are is unknown"
+        "the {count} packages of at most {largest} cores may be clusters, as Linux before {SOCKETS_SINCE}.0 \
+         reports on Arm: the number of packages is unknown"
     ));
     (None, clusters)
 }
@@ -351,14 +350,14 @@ mod tests {
         assert_eq!(cpus(&parsed(&halves, &[]).0), ["0-1", "2-5"]);
         for release in ["", "4.19.0-6", "5.10.0"] {
             let said = says(&[("/proc/sys/kernel/osrelease", release)]);
-            assert!(said.contains("the 2 packages by their ids may be clusters"), "{release}: {said}");
+            assert!(said.contains("the 2 packages may be clusters"), "{release}: {said}");
         }
         // A release or an architecture of Arm; a kernel that asks for sockets; another processor.
         for files in
             [[("/proc/sys/kernel/osrelease", "5.10.0-21-arm64")], [(ids::probe::ARCHITECTURE, "aarch64")]]
         {
             assert_eq!(parsed(&halves, &files).0.0, None);
-            assert!(says(&files).contains("how many packages there are is unknown"));
+            assert!(says(&files).contains("the number of packages is unknown"));
         }
         for file in [
             ("/proc/sys/kernel/osrelease", "6.1.0"),
@@ -425,7 +424,10 @@ mod tests {
             &[("/proc/cpuinfo", "processor: 0\nphysical id: 0\n\nprocessor: 1\nphysical id: 0\n")],
         );
         assert_eq!(cpus(&found), ["0", "1"]);
-        assert!(remarks[0].contains("CPUs 1 are in other packages by /proc/cpuinfo"), "{remarks:?}");
+        assert!(
+            remarks[0].contains("/proc/cpuinfo and sysfs report different packages for CPUs 1"),
+            "{remarks:?}"
+        );
         assert_eq!(parsed(&ids(&["0", "1"]), &[x86]).1, Vec::<String>::new());
     }
 
@@ -459,7 +461,7 @@ mod tests {
             let (found, remarks) = parsed(&topology, &with(release));
             assert_eq!(found.0, None, "{release}");
             assert_eq!(found.1.map(|clusters| clusters.len()), Some(16));
-            assert!(remarks[0].contains("the 16 packages by their ids"), "{remarks:?}");
+            assert!(remarks[0].contains("the 16 packages of at most"), "{remarks:?}");
         }
         // A kernel that knows sockets, or groups that are larger than clusters, or clusters apart.
         assert_eq!(cpus(&parsed(&topology, &with("6.1.0-13-arm64")).0).len(), 16);

@@ -48,8 +48,8 @@ impl JsonSchema for Hypervisor {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": ["string", "null"],
-            "description": "\"none\" on bare metal, a guest's hypervisor by name or \"unknown guest\", null where \
-                            nothing tells",
+            "description": "\"none\" on bare metal, a guest's hypervisor by name or \"unknown guest\", null if \
+                            unknown",
         })
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn parse(
     match (named, flag) {
         (Some(name), flag) => {
             if flag == Some(false) {
-                remarks.push(format!("the processor hides that this is a guest, other signs say {name}"));
+                remarks.push(format!("the processor does not report a hypervisor, other signs show {name}"));
             }
             Hypervisor::Guest(name.to_string())
         }
@@ -90,9 +90,7 @@ pub(super) fn parse(
         (None, Some(false)) => Hypervisor::None,
         (None, None) => {
             if info.any(&["platform"]) == Some("pSeries") {
-                remarks.push(
-                    "platform pSeries: a partition under PowerVM or KVM; which one is unknown".to_string(),
-                );
+                remarks.push("platform pSeries: a partition under PowerVM or KVM, unknown which".to_string());
             }
             Hypervisor::Unknown
         }

@@ -218,7 +218,7 @@ impl FromStr for CpuSet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CpuSet, String> {
-        CpuSet::parse_list(text).ok_or_else(|| format!("not a list of CPUs like 0-3,8: {text:?}"))
+        CpuSet::parse_list(text).ok_or_else(|| format!("expected a list of CPUs like 0-3,8, got {text:?}"))
     }
 }
 

@@ -44,7 +44,7 @@ pub fn unpacked<'r>(from: impl Read + 'r, most: u64) -> io::Result<Box<dyn Read 
         };
         plain = Box::new(Layer { packer, inner, left: most, most });
     }
-    Err(unread(io::ErrorKind::InvalidData, format!("it was packed more than {DEEPEST} times")))
+    Err(unread(io::ErrorKind::InvalidData, format!("it was compressed more than {DEEPEST} times")))
 }
 
 /// The first bytes, fewer where there are no more.
@@ -86,7 +86,7 @@ impl<R: Read> Read for Layer<R> {
             let unpacked = if self.packer.is_empty() { "it is" } else { "unpacked it is" };
             unread(
                 io::ErrorKind::FileTooLarge,
-                format!("{unpacked} larger than {}, the most that is read", words(self.most)),
+                format!("{unpacked} larger than {}, the limit", words(self.most)),
             )
         })?;
         Ok(count)
@@ -103,9 +103,12 @@ impl<R> Layer<R> {
             _ if is_said || is_of_file || passes => error,
             io::ErrorKind::UnexpectedEof => unread(
                 error.kind(),
-                format!("it ends early: what {} packed is not whole; fetch or pack it again", self.packer),
+                format!(
+                    "it ends early: the data of {} is incomplete; fetch or compress it again",
+                    self.packer
+                ),
             ),
-            kind => unread(kind, format!("what {} packed is damaged: {error}", self.packer)),
+            kind => unread(kind, format!("the data of {} is damaged: {error}", self.packer)),
         }
     }
 }
@@ -171,7 +174,7 @@ impl<R: BufRead> Read for Zstd<R> {
             }
             let written = self.frame.get_checksum_from_data();
             if written.is_some() && written != self.frame.get_calculated_checksum() {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a check sum in it is wrong"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "a checksum in it is wrong"));
             }
             self.is_open = false;
         }

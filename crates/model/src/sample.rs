@@ -109,12 +109,12 @@ impl Covariates {
     pub fn words(name: &str) -> String {
         match name {
             "clock_ghz" => "core clock".to_string(),
-            "fetch_cycles" => "share that another thread has of the core".to_string(),
-            "wait_ns" => "time that the task waited for a CPU".to_string(),
-            "involuntary" => "number of involuntary context switches".to_string(),
-            "voluntary" => "number of voluntary context switches".to_string(),
-            "faults" => "number of page faults".to_string(),
-            "steal_ms" | "steal" => "time that the hypervisor took".to_string(),
+            "fetch_cycles" => "share of the core that another thread takes".to_string(),
+            "wait_ns" => "time the task waited for a CPU".to_string(),
+            "involuntary" => "involuntary context switches".to_string(),
+            "voluntary" => "voluntary context switches".to_string(),
+            "faults" => "page faults".to_string(),
+            "steal_ms" | "steal time" => "steal time".to_string(),
             "cpu_start" | "cpu_end" => "CPU".to_string(),
             "background" => "CPU time of other processes".to_string(),
             other => other.replace('_', " "),

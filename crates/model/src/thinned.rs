@@ -47,8 +47,8 @@ impl Thinned {
     /// What a report says of it.
     pub fn words(&self) -> String {
         format!(
-            "{} of {} visits were used, drawn evenly over the run: {} cases were visited more often than an analysis needs or \
-             memory holds; visits that failed are counted, all of them",
+            "{} of {} passes were used, drawn evenly over the run: {} benchmarks have more passes than the \
+             analysis needs; all failed passes count",
             self.kept,
             self.places.len(),
             self.left_out.len()

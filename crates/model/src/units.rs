@@ -60,7 +60,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     let seconds = time(text, "s").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0 && *seconds < 1e10);
     seconds
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| "a time is a number above 0 with s, m or h, like 90s or 10m".to_string())
+        .ok_or_else(|| "expected a time above 0 with s, m or h, such as 90s or 10m".to_string())
 }
 
 /// How many bytes one of a word is, where all prefixes are powers of two: `k`, `KiB`, `kB`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kernels::rate::{COMPONENTS, Component};
 use model::Params;
-use sys::block::Room;
+use sys::block::Arena;
 
 use super::built::Built;
 use super::{Bench, Ours, Peer, Row, Rows, Wanted};
@@ -38,7 +38,7 @@ fn row(bench: &Bench, component: &Component, built: &Result<Built, String>) -> R
     let cpu = bench.first_cpu().to_string();
     let program = built.program(component.name()).display().to_string();
     // What the C program calls an iteration is the same work.
-    let mut room = Room::new(MIB << 20);
+    let mut room = Arena::new(MIB << 20);
     let Ok(work) = (component.make)(&mut room).map(|work| work.units() as f64) else { return Err(name) };
     let words = ["taskset", "-c", &cpu, &program, component.name(), &MIB.to_string(), &PIECES.to_string()];
     Ok(Row {

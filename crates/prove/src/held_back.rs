@@ -11,7 +11,7 @@ use std::time::Instant;
 use kernels::{LINE_BYTES, Ring};
 use model::{CpuSet, Pages};
 use stats::order::median;
-use sys::counters::Room;
+use sys::counters::AvailableMemory;
 use sys::mapping::Mapping;
 
 const HUGE_PAGE: usize = 2 << 20;
@@ -31,7 +31,7 @@ pub struct HeldBack {
 
 impl HeldBack {
     pub fn new() -> HeldBack {
-        let free = Room::open(Path::new("/"), None, &[]).left().unwrap_or(0);
+        let free = AvailableMemory::open(Path::new("/"), None, &[]).bytes().unwrap_or(0);
         let wanted = free.saturating_sub(LEFT) as usize / HUGE_PAGE;
         let mut pages: Vec<(Rc<Mapping>, f64)> = Vec::with_capacity(wanted);
         while pages.len() < wanted {

@@ -179,10 +179,7 @@ const ORDINARY: [&str; 9] = ["/", "/tmp", "/var/tmp", "/dev/shm", "/home", "/roo
 
 /// Somebody's folder or file, whole.
 pub fn folder(filter: &mut Filter, path: &str) -> String {
-    match ORDINARY.contains(&path) || path.starts_with("/dev/") {
-        true => filter.text(path, Way::Words(Kind::Path)),
-        false => filter.whole(Kind::Path, path),
-    }
+    if ORDINARY.contains(&path) || path.starts_with("/dev/") { filter.text(path, Way::Words(Kind::Path)) } else { filter.whole(Kind::Path, path) }
 }
 
 /// Sees what must be known of all snapshots before the first name is given.

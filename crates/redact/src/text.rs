@@ -191,18 +191,12 @@ impl<'v> Filter<'v> {
             let word = &text[range.clone()];
             whole.push_str(&text[from..range.start]);
             from = range.end;
-            let stays = match is_strict {
-                true => self.names.is_given(word) || says_little(word),
-                false => self.is_known(word) || hex > 0 && (is_hex(word, hex) || is_count(word)),
-            };
-            match stays {
-                true => whole.push_str(word),
-                false => {
+            let stays = if is_strict { self.names.is_given(word) || says_little(word) } else { self.is_known(word) || hex > 0 && (is_hex(word, hex) || is_count(word)) };
+            if stays { whole.push_str(word) } else {
                     let of_path = kind == Kind::Redacted && text[..range.start].ends_with('/');
                     let name = self.names.of(if of_path { Kind::Path } else { kind }, word);
                     whole.push_str(&name);
                 }
-            }
         }
         whole.push_str(&text[from..]);
     }

@@ -262,9 +262,7 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
     }
     if !outcome.reference.is_empty() {
         let name = plain(&outcome.reference, LONGEST);
-        sentence(&format!(
-            "× is how many times the figure of the reference ({name}) it is; within is that much worse."
-        ));
+        sentence(&format!("× is the ratio to the reference ({name}); within allows that much worse."));
     }
     if let Some(text) = deciding(outcome) {
         sentence(&text);
@@ -287,7 +285,7 @@ fn deciding(outcome: &Outcome) -> Option<String> {
     let open: Vec<&Demand> =
         outcome.demands.iter().filter(|demand| demand.standing == Standing::Undecided).collect();
     if let Some(waiting) = open.iter().find(|demand| waits(demand)) {
-        return Some(format!("Then, and not before: {}, and this check again.", waiting.confirm));
+        return Some(format!("Not before then: {}, then run this check again.", waiting.confirm));
     }
     let commands: Vec<&str> = open.iter().filter_map(|own| own.confirm.strip_prefix("assay run")).collect();
     let mut benches: Vec<&str> = Vec::new();

@@ -133,7 +133,7 @@ fn conclusion(comparisons: &[Comparison], letters: &[String], answers: &[Answer]
     section(CONCLUSION, &title, "", said.map(Block::Prose).collect())
 }
 
-/// Why headlines were refused, the most frequent reason first: `12 of 40 headline metrics refused
+/// Why main figures were left out, the most frequent reason first: `12 of 40 main figures left out
 /// (10 placement, 2 pages)`.
 pub fn refused_words(comparison: &Comparison) -> String {
     let refused = || comparison.refused.iter().filter(|one| one.conditions && one.headline);
@@ -144,7 +144,7 @@ pub fn refused_words(comparison: &Comparison) -> String {
     let list: Vec<String> = factors.iter().map(|(factor, count)| format!("{count} {factor}")).collect();
     let compared = comparison.metrics.iter().filter(|one| one.headline).count();
     format!(
-        "{} of {} headline metrics refused because conditions differ ({})",
+        "{} of {} main figures left out because conditions differ ({})",
         refused().count(),
         refused().count() + compared,
         list.join(", ")
@@ -171,17 +171,14 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
     if let Some(ghz) = one.common_clock_ghz {
         let scaled = one.metrics.iter().filter(|one| one.scaled).count();
         let text = format!(
-            "{scaled} of {} metrics, those bound by the core, are compared at A's clock of {ghz:.2} GHz; all others stand as \
+            "{scaled} of {} figures are core-bound and compared at A's clock of {ghz:.2} GHz; all others are compared as \
              measured",
             one.metrics.len()
         );
         checks.push(Check { mark: Mark::Note, text });
     }
     if let Some(index) = one.index.as_ref().filter(|index| !deciding(index).is_empty()) {
-        let text = format!(
-            "the index of {letter} changes sides without {} alone: it decides the conclusion",
-            index.decided_by.join(", or without ")
-        );
+        let text = format!("the conclusion on {letter} rests on {} alone", index.decided_by.join(", or on "));
         checks.push(Check { mark: Mark::Care, text });
     }
     checks
@@ -204,11 +201,11 @@ fn environment(comparisons: &[Comparison], letters: &[String]) -> Section {
             Some(known) => Cell::Text(known.b),
             None => Cell::Text("as A".into()),
         }));
-        row.push(Cell::Text(hosts::acts_on(label).unwrap_or("nothing known").to_string()));
+        row.push(Cell::Text(hosts::acts_on(label).unwrap_or("no known effect").to_string()));
         row
     };
     let mut blocks = vec![match labels.is_empty() {
-        true => Block::Prose("Nothing that both report of their environments differs.".into()),
+        true => Block::Prose("The environments differ in nothing that both report.".into()),
         false => {
             let columns = [column("setting"), column("A")]
                 .into_iter()
@@ -229,7 +226,7 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
     for (one, letter) in comparisons.iter().zip(letters).filter(|(one, _)| !one.components.is_empty()) {
         let row = |name: &str, pooled: &Pooled| {
             let range =
-                pooled.leave_one_out.map_or(String::new(), |[low, high]| format!("{low:.3} to {high:.3}"));
+                pooled.leave_one_out.map_or(String::new(), |[low, high]| format!("{low:.3}–{high:.3}"));
             vec![
                 Cell::Text(name.to_string()),
                 Cell::Number(ratio_words(pooled.ratio, Some(pooled.ci95))),
@@ -248,14 +245,14 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
                 right(&format!("{letter}/A, > 1 better (95 %)")),
                 column("leaving one benchmark out"),
                 right("benchmarks"),
-                right("metrics"),
+                right("figures"),
                 column(&format!("{letter} is")),
             ],
             rows,
         ));
     }
-    let about = "Geometric means of headline ratios, turned so that above 1 is better; a benchmark counts once in its part, \
-                 a part once in all. Intervals take what whole runs differ by as shared by all metrics.";
+    let about = "Geometric means of the main figures' ratios, turned so that above 1 is better. A benchmark counts once in its part, \
+                 a part once in all. Intervals include the scatter of whole runs, which all figures share.";
     section("parts", "Parts of the machine", about, blocks)
 }
 
@@ -263,7 +260,7 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
 fn pooled_words(one: &Comparison, pooled: &Pooled) -> String {
     let (word, words) = one.concluded(pooled);
     match pooled.decided_by.as_slice() {
-        names @ [_, ..] if word.is_different() => format!("{words}; hangs on {}", names.join(", ")),
+        names @ [_, ..] if word.is_different() => format!("{words}; rests on {}", names.join(", ")),
         _ => words,
     }
 }
@@ -283,17 +280,17 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
         if metric.word == Word::Inconclusive
             && let Some(share) = metric.would_show
         {
-            words.push_str(&format!("; {} would show", percent(share)));
+            words.push_str(&format!("; a difference of {} would show", percent(share)));
             words.push_str(&match metric.more_runs {
-                Some(1) => ", 1 more run of each would tell".to_string(),
-                Some(runs) => format!(", about {runs} more runs of each would tell"),
+                Some(1) => "; 1 more run of each decides".to_string(),
+                Some(runs) => format!("; about {runs} more runs of each decide"),
                 None => String::new(),
             });
         }
         // Of what is hardly known a single ratio says more than there is.
         let (turned, interval) = metric.shown_ratio();
         let ratio = match (metric.grade, interval) {
-            (Grade::C, Some([low, high])) => format!("{low:.3} to {high:.3}"),
+            (Grade::C, Some([low, high])) => format!("{low:.3}–{high:.3}"),
             (_, interval) => ratio_words(turned, interval),
         };
         vec![
@@ -340,7 +337,7 @@ fn refused(one: &Comparison, letter: &str, several: bool) -> Section {
     let rows = one.refused.iter().map(row).collect();
     let blocks = vec![Block::Table(Table { columns, rows, folded: one.refused.len() > OPEN })];
     let title = if several { format!("Left out of {letter}") } else { "Left out".to_string() };
-    let about = "What both have and what does not count, with both values and the reason.";
+    let about = "Figures that both have but that do not count, with the reason.";
     section(&format!("refused-{}", letter.to_lowercase()), &title, about, blocks)
 }
 

@@ -230,7 +230,7 @@ fn row(row: &Row) -> OutputRow {
 /// A ratio with its interval: `1.23 (1.20 to 1.26)`.
 pub fn ratio_words(ratio: f64, ci95: Option<[f64; 2]>) -> String {
     match ci95 {
-        Some([low, high]) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
+        Some([low, high]) => format!("{ratio:.3} ({low:.3}–{high:.3})"),
         None => format!("{ratio:.3}"),
     }
 }

@@ -277,10 +277,10 @@ pub fn doubt_words(cpu: &CpuTime, doubt: Doubt) -> String {
         Doubt::NoQueue => "this kernel keeps no run-queue delay".to_string(),
         Doubt::AtFloor => {
             let [low, high] = [cpu.interval.low, cpu.interval.high].map(percent);
-            format!("CPU {} paused {low} to {high}; whole is below {}", cpu.cpu, percent(FLOOR))
+            format!("CPU {} paused {low}–{high}; whole is below {}", cpu.cpu, percent(FLOOR))
         }
-        Doubt::Interrupts => format!("interrupts take as much of CPU {}", cpu.cpu),
-        Doubt::Throttled => "a CPU quota of this system's holds it back".to_string(),
+        Doubt::Interrupts => format!("interrupts explain as much of CPU {}", cpu.cpu),
+        Doubt::Throttled => "a CPU quota of this system limits it".to_string(),
     }
 }
 
@@ -295,7 +295,7 @@ fn stops(pauses: &Pauses) -> HostRow {
         let more = pairs(PairAnswer::TakeTurns).len();
         return row(
             Grade::Poor,
-            "in turn",
+            "alternately",
             format!("CPUs {one} and {other} share a CPU ({})", counted(more, "pair")),
         );
     }
@@ -307,13 +307,13 @@ fn stops(pauses: &Pauses) -> HostRow {
                 milliseconds(stops.longest)
             )
         });
-        let words = all.unwrap_or_else(|| format!("CPUs {one} and {other} stop and go on together"));
+        let words = all.unwrap_or_else(|| format!("CPUs {one} and {other} stop and resume together"));
         return row(Grade::Poor, "together", words);
     }
     if pairs(PairAnswer::Apart).is_empty() {
         return row(Grade::CannotTell, "cannot tell", "too few pauses to compare".to_string());
     }
-    row(Grade::Fact, "each by itself", "no two CPUs stop in turn or together".to_string())
+    row(Grade::Fact, "independent", "no two CPUs stop alternately or together".to_string())
 }
 
 fn siblings(diagnosis: &Diagnosis) -> HostRow {
@@ -438,10 +438,10 @@ fn clocksource(diagnosis: &Diagnosis) -> HostRow {
     let (Some((vdso, unit)), Some((by_kernel, _))) = (read("vdso"), read("kernel")) else {
         return HostRow::new("clocksource", Grade::Fact, &name, "as the kernel reports");
     };
-    let reading = format!("{name}, {}; by a call {}", figure(vdso, &unit), figure(by_kernel, &unit));
+    let reading = format!("{name}, {}; system call {}", figure(vdso, &unit), figure(by_kernel, &unit));
     match by_kernel >= BY_KERNEL * vdso {
         true => HostRow::new("clocksource", Grade::Good, "direct", reading),
-        false => HostRow::new("clocksource", Grade::Poor, "by the kernel", reading),
+        false => HostRow::new("clocksource", Grade::Poor, "system call", reading),
     }
 }
 

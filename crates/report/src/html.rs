@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn no_findings_is_said_calmly() {
-        assert!(page(&with_block(Block::Findings(Vec::new()))).contains("No rule found anything"));
+        assert!(page(&with_block(Block::Findings(Vec::new()))).contains("No rule found a fault"));
     }
 
     #[test]

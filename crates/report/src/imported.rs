@@ -175,13 +175,13 @@ pub fn report(file: &str, one: &Imported) -> Report {
     if repeated {
         columns.extend([right("n"), column("all values"), column("95 % interval")]);
     }
-    columns.extend([column("here"), column("how it differs, or why it is missing")]);
+    columns.extend([column("here"), column("difference, or why it is missing")]);
     let results = Section::new(
         RESULTS,
         "Results",
         vec![Block::Table(Table::new(columns, one.figures.iter().map(row)))],
     )
-    .about("Every value is unverified: nobody watched while it was measured.");
+    .about("Every value is unverified: Assay did not watch the measurement.");
     let remarks = Section::new(
         "remarks",
         "Remarks",
@@ -242,7 +242,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             let ends =
                 row.values.iter().copied().reduce(f64::min).zip(row.values.iter().copied().reduce(f64::max));
             let ends =
-                ends.map(|(low, high)| format!("{} to {}", self::figure(low, ""), self::figure(high, "")));
+                ends.map(|(low, high)| format!("{}–{}", self::figure(low, ""), self::figure(high, "")));
             vec![
                 Cell::Text(row.title.clone()),
                 Cell::Number(row.values.len().to_string()),
@@ -259,14 +259,14 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
         blocks.retain(|_| !group.rows.is_empty());
         blocks.extend(group.remarks.iter().cloned().map(Block::Prose));
         let runs = Section::new(RESULTS, "Runs of one machine", blocks)
-            .about("CV: population standard deviation over the mean, of SPEC's own result of each run.");
+            .about("CV: population standard deviation over the mean of SPEC's own result for each run.");
         let conclusion = (!group.conclusion.is_empty())
             .then(|| Section::new(CONCLUSION, "Conclusion", vec![Block::Prose(group.conclusion)]));
         let found = group.finding.map(|finding| findings_section(vec![finding]));
         Report {
             screen: None,
             tone: Tone::Plain,
-            title: format!("{}: runs beside each other", group.host),
+            title: format!("{}: runs compared", group.host),
             machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
             subtitle: files.join(", "),
             checks: Vec::new(),
@@ -287,7 +287,7 @@ fn spread(figure: &Figure) -> [Cell; 3] {
     let ends = values.iter().copied().reduce(f64::min).zip(values.iter().copied().reduce(f64::max));
     let (_, factor) = read_in(figure);
     let words = |(low, high): (f64, f64)| {
-        Cell::Text(format!("{} to {}", self::figure(low * factor, ""), self::figure(high * factor, "")))
+        Cell::Text(format!("{}–{}", self::figure(low * factor, ""), self::figure(high * factor, "")))
     };
     let interval = estimate.interval.map(|interval| (interval.low, interval.high));
     [
@@ -318,10 +318,10 @@ fn indices(one: &Imported) -> Option<Section> {
             "index",
             "Index",
             vec![Block::Table(Table::new(
-                columns("index | copies: | tests: | printed: | from its rows: | what does not agree"),
+                columns("index | copies: | tests: | printed: | from its rows: | contradiction"),
                 one.index.iter().map(row),
             ))],
         )
-        .about("Each score as the file prints it, and computed again from the rows that stand above it.")
+        .about("Each score as the file prints it, and as computed from the rows above it.")
     })
 }

@@ -54,7 +54,7 @@ pub fn render(diagnosis: &Diagnosis) -> String {
     if !pinned.is_empty() {
         let _ = writeln!(
             out,
-            "(blank, as measured on pinned CPUs only, where lmbench's run free; deeper profiles, or --only with their group, measure both: {})",
+            "(blank: measured on pinned CPUs only; lmbench leaves its tasks to the scheduler. Deeper profiles, or --only with their group, measure both: {})",
             pinned.join(", ")
         );
     }

@@ -195,7 +195,7 @@ impl Map {
         }
         match self.mark(cell) {
             Some(Mark::Best) => said.push_str("; the best"),
-            Some(Mark::AsGood) => said.push_str("; not told apart from the best"),
+            Some(Mark::AsGood) => said.push_str("; as good as the best"),
             None => {}
         }
         if self.own_cell() == Some(cell) {
@@ -223,7 +223,7 @@ impl Map {
         words.extend(self.region_words().into_iter().map(|(_, words)| words));
         let marks = [
             (self.has(Mark::Best), format!("{best} best")),
-            (self.has(Mark::AsGood), format!("{as_good} not told apart from the best")),
+            (self.has(Mark::AsGood), format!("{as_good} as good as the best")),
             (self.has_gaps(), format!("{gap} not measured")),
         ];
         words.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words));

@@ -62,7 +62,7 @@ fn write_block(out: &mut String, block: &Block) {
         Block::Prose(text) => {
             let _ = writeln!(out, "{}\n", line(text));
         }
-        Block::Findings(findings) if findings.is_empty() => out.push_str("No rule found anything.\n\n"),
+        Block::Findings(findings) if findings.is_empty() => out.push_str("No findings.\n\n"),
         Block::Findings(findings) => findings.iter().for_each(|finding| write_finding(out, finding)),
         Block::Table(table) => write_table(out, table, ""),
         Block::Figures(rows) => write_table(out, &figure_rows::table(rows), ""),

@@ -195,7 +195,7 @@ fn warnings(peers: &Peers) -> Vec<String> {
     let mut all = of_the_fleet(peers);
     all.extend(peers.followed.iter().map(|one| one.words("hosts that are behind")));
     if !peers.groups.is_empty() && peers.judged() == 0 {
-        all.push(format!("no group has {LEAST_HOSTS} hosts: nothing can be called an outlier among fewer"));
+        all.push(format!("no group has {LEAST_HOSTS} hosts: fewer hosts cannot show an outlier"));
     }
     all
 }
@@ -211,7 +211,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
     let imported = fleet.hosts.iter().filter(|host| host.imported).count();
     if imported > 0 {
         all.push(format!(
-            "the results of {} are imported: nobody watched while they were measured",
+            "the results of {} are imported: Assay did not watch the measurement",
             counted(imported, "host")
         ));
     }
@@ -224,7 +224,7 @@ fn of_the_fleet(peers: &Peers) -> Vec<String> {
         all.push(format!("measured by several versions of Assay: {}", versions.join(", ")));
     }
     if fleet.cut > 0 {
-        all.push(format!("summaries without room for all that was measured: {}", fleet.cut));
+        all.push(format!("summaries that had no room for all figures: {}", fleet.cut));
     }
     if let Some((file, why)) = fleet.left_out.first() {
         let (count, name) = (fleet.left_out.len(), file.rsplit('/').next().unwrap_or(file));
@@ -250,7 +250,7 @@ pub fn report(peers: &Peers, all: bool) -> anyhow::Result<Report> {
         screen: Some(screen),
         tone: crate::screen::Tone::Plain,
         title: format!(
-            "{} beside {} peers",
+            "{} compared with {} peers",
             counted(hosts, "host"),
             if hosts == 1 { "its" } else { "their" }
         ),
@@ -312,8 +312,8 @@ fn findings(peers: &Peers, all: bool) -> Section {
     let shown = if all { peers.findings.len() } else { SHOWN.min(peers.findings.len()) };
     let mut blocks = vec![Block::Findings(peers.findings[..shown].to_vec())];
     if peers.findings.is_empty() {
-        let nobody = if peers.judged() == 0 { "Nothing was judged." } else { "No host is behind its peers." };
-        blocks = vec![Block::Prose(nobody.to_string())];
+        let none = if peers.judged() == 0 { "No host was compared." } else { "No host is behind its peers." };
+        blocks = vec![Block::Prose(none.to_string())];
     }
     if shown < peers.findings.len() {
         blocks.push(Block::Prose(format!("And {} more: --all shows them.", peers.findings.len() - shown)));
@@ -334,19 +334,19 @@ fn groups(peers: &Peers, all: bool) -> Section {
                 untold => {
                     let untold: Vec<String> =
                         untold.iter().map(|(label, count)| format!("{label} ({count})")).collect();
-                    format!("not told by all: {}", untold.join(", "))
+                    format!("not reported by all: {}", untold.join(", "))
                 }
             },
             (Some(near), false) => {
                 let labels: Vec<&str> = near.differences.iter().map(|one| one.label.as_str()).collect();
                 let labels =
-                    if labels.is_empty() { "what is not told".to_string() } else { labels.join(", ") };
+                    if labels.is_empty() { "unreported fields".to_string() } else { labels.join(", ") };
                 format!(
-                    "fewer than {LEAST_HOSTS}: held against {}, differs in {labels}",
+                    "fewer than {LEAST_HOSTS}: compared with {}, differs in {labels}",
                     peers.groups[near.group].name
                 )
             }
-            (None, false) => format!("fewer than {LEAST_HOSTS}: not judged"),
+            (None, false) => format!("fewer than {LEAST_HOSTS}: not compared"),
         };
         vec![
             Cell::Text(group.name.clone()),
@@ -356,9 +356,9 @@ fn groups(peers: &Peers, all: bool) -> Section {
         ]
     };
     let (rows, more) = cut(peers.groups.iter().map(row).collect(), all);
-    let columns = vec![column("group"), right("hosts"), column("judged"), column("make-up")];
+    let columns = vec![column("group"), right("hosts"), column("judged"), column("make")];
     let blocks = [Some(Block::Table(filled(columns, rows))), more].into_iter().flatten().collect();
-    let about = "Hosts of one make-up are peers; what makes no group (settings, firmware) is looked at where one falls behind.";
+    let about = "Hosts of one make are peers. Settings and firmware form no groups; they are compared if a host is behind.";
     section("groups", "Groups", about, blocks)
 }
 
@@ -408,7 +408,8 @@ fn hosts(peers: &Peers, all: bool) -> Option<Section> {
     columns.extend([right("benchmarks behind"), right("older runs")]);
     let (rows, more) = cut(places.iter().map(row).collect(), all);
     let blocks = [Some(Block::Table(Table::new(columns, rows))), more].into_iter().flatten().collect();
-    let about = "Each part of the machine as a share of the peers' median, below 100 % is worse; ! is beyond the limit.";
+    let about =
+        "Each part of the host as a share of the peers' median. Below 100 % is worse; ! is beyond the limit.";
     Some(section(RESULTS, "Hosts", about, blocks))
 }
 

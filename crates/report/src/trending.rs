@@ -285,14 +285,14 @@ fn signed(share: f64) -> String {
 /// What differs between the runs of a step. That it is the cause is more than is known.
 fn cause(changed: &[Changed]) -> String {
     if changed.is_empty() {
-        return "Nothing that runs record changed there.".to_string();
+        return "No recorded setting changed there.".to_string();
     }
     let short = |text: &str| text.chars().count() <= VALUE;
     let words = |one: &Changed| {
         let name = match one.label.as_str() {
             "assay" => "Assay".to_string(),
             "bios" => "BIOS".to_string(),
-            "boot" => return "the host was started again".to_string(),
+            "boot" => return "the host rebooted".to_string(),
             label => match label.strip_prefix("mitigation_") {
                 Some(own) => format!("mitigation of {own}"),
                 None => label.replace('_', " "),
@@ -365,7 +365,7 @@ fn stepped(trend: &Trend, days: &[Day], worse: bool) -> Vec<String> {
 
 fn steady(trend: &Trend) -> String {
     format!(
-        "None of {} stepped over {}.",
+        "None of {} changed over {}.",
         counted(trend.judged(), "figure"),
         counted(trend.runs.len(), "run")
     )
@@ -428,9 +428,9 @@ fn too_few(trend: &Trend) -> Vec<String> {
     let missing = LEAST_RUNS.saturating_sub(most);
     let next = match trend.runs.is_empty() {
         true => String::new(),
-        false => format!("{missing} more of `assay run{}` will do.", profile(trend)),
+        false => format!("Still needed: {} of `assay run{}`.", counted(missing, "run"), profile(trend)),
     };
-    vec![format!("A step shows from {LEAST_RUNS} runs of one profile and the same CPUs on; {here}."), next]
+    vec![format!("A step needs {LEAST_RUNS} runs of one profile and the same CPUs; {here}."), next]
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect()
@@ -441,7 +441,7 @@ fn ending(trend: &Trend, how: Shown, exit: u8, style: Style) -> Vec<String> {
     if !trend.apart.is_empty() {
         let kinds: Vec<String> =
             trend.apart.iter().map(|(why, runs)| format!("{why} ({})", counted(*runs, "run"))).collect();
-        told.push(format!("Other series, not compared: {}.", listed(&kinds)));
+        told.push(format!("Other runs, not compared: {}.", listed(&kinds)));
     }
     if trend.older > 0 {
         told.push(format!("{} left out.", counted(trend.older, "older run")));
@@ -449,7 +449,7 @@ fn ending(trend: &Trend, how: Shown, exit: u8, style: Style) -> Vec<String> {
     let other = trend.figures.iter().filter(|figure| figure.measured_otherwise > 0).count();
     if other > 0 {
         let what = if other == 1 { "1 figure is".to_string() } else { format!("{other} figures are") };
-        told.push(format!("{what} measured in another way since; older values are left out."));
+        told.push(format!("{what} measured differently now; older values are left out."));
     }
     let mut all = Vec::new();
     for text in told {

@@ -17,7 +17,7 @@ use bench::Leaves;
 use knobs::watchdog::Watchdog;
 use knobs::{Knobs, start_ticks_of};
 use sys::random::random;
-use sys::semaphore::{self, Key};
+use sys::semaphore::{self, SharedKey};
 
 mod clear;
 mod group;
@@ -73,7 +73,7 @@ struct State {
 pub struct Loan<'k> {
     keep: &'k ObjectKeeper,
     /// Key for a set of semaphores, if it needs one.
-    pub key: Option<Key>,
+    pub key: Option<SharedKey>,
     /// Mark in the environment of its programs, if it has some.
     pub mark: Option<String>,
     /// Number of its job on another's cluster, if it has one.
@@ -214,13 +214,13 @@ impl Loan<'_> {
 
 impl State {
     /// A free key, with what identifies its set; an error if it cannot be noted.
-    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<Key> {
+    fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<SharedKey> {
         let Some(namespace) = namespaces::own_namespace() else {
             return Ok(Err("cannot identify this process's IPC namespace".to_string()));
         };
         let key = loop {
             let key = (u32::from_ne_bytes(random()?) >> 1) as i32;
-            match semaphore::Found::under(key) {
+            match semaphore::ExistingSet::with_key(key) {
                 Ok(None) if key != 0 => break key,
                 Ok(_) => {}
                 Err(error) => return Ok(Err(format!("cannot check whether a key is free ({error})"))),

@@ -153,7 +153,7 @@ fn machine_of(tree: Tree, of_archive: bool) -> Result<Tree, String> {
             false => format!("give one of them, as {first} in it"),
         };
         return Err(format!(
-            "it holds what was collected of {} machines ({}), and one is described at a time: {advice}",
+            "it has data of {} hosts ({}), and Assay describes one at a time: {advice}",
             roots.len(),
             listed(&roots)
         ));
@@ -162,7 +162,7 @@ fn machine_of(tree: Tree, of_archive: bool) -> Result<Tree, String> {
     let root = root_of(&tree);
     if of_archive && roots.is_empty() && !inner.is_empty() {
         return Err(format!(
-            "it holds archives itself ({}): unpack it (tar -xf FILE) and give one of them",
+            "it contains archives ({}): unpack it (tar -xf FILE) and give one of them",
             listed(&inner)
         ));
     }
@@ -215,20 +215,24 @@ fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
         let tree = machine_of(Tree::of_files(files), true);
         let snapshot = of_tree(tree.map_err(|why| format!("{why}; {}", readable()))?);
         return match snapshot.entries.is_empty() {
-            true => Err(format!("the archive holds nothing of a machine; {}", readable())),
+            true => Err(format!("the archive has no data of a host; {}", readable())),
             false => Ok(snapshot),
         };
     }
     let mut bytes = head;
     plain.take(limits.file + 1).read_to_end(&mut bytes).map_err(unread)?;
     if bytes.len() as u64 > limits.file {
-        return Err(format!("it is larger than {} MiB and no archive; {}", limits.file >> 20, readable()));
+        return Err(format!(
+            "it is larger than {} MiB and not an archive; {}",
+            limits.file >> 20,
+            readable()
+        ));
     }
     if let Some(end) = missing_end(&bytes) {
         return Err(format!("it ends early: {end}; {}", readable()));
     }
     let Some(tool) = TOOLS.iter().find(|tool| !tool.file.is_empty() && (tool.knows)(&bytes)) else {
-        return Err(format!("it is nothing that tells of a machine; {}", readable()));
+        return Err(format!("it has no data of a host; {}", readable()));
     };
     let output = Output { command: tool.name.to_string(), source: String::new(), bytes };
     Ok(joined(Snapshot::default(), tool.name, vec![output], &BTreeMap::new()))
@@ -240,7 +244,7 @@ fn missing_end(bytes: &[u8]) -> Option<&'static str> {
     let bytes = bytes.trim_ascii();
     match bytes {
         [b'<', ..] if lstopo::begins(bytes) => {
-            (!bytes.ends_with(b"</topology>")).then_some("no </topology> closes it")
+            (!bytes.ends_with(b"</topology>")).then_some("</topology> is missing")
         }
         [b'{' | b'[', ..] => {
             let error = serde_json::from_slice::<serde_json::Value>(bytes).err()?;
@@ -256,8 +260,8 @@ fn readable() -> String {
     let mut files: Vec<&str> = TOOLS.iter().map(|tool| tool.file).filter(|file| !file.is_empty()).collect();
     files.dedup();
     format!(
-        "what can be read: a folder or an archive (tar, also in gzip, xz, bzip2 or zstd) of {} or with copies of /proc \
-         and /sys, and what these printed: {}",
+        "Assay reads a folder or an archive (tar, also in gzip, xz, bzip2 or zstd) of {}, or with copies of \
+         /proc and /sys, and the output of: {}",
         archives.join(", "),
         files.join(", ")
     )

@@ -28,20 +28,20 @@ pub struct Node {
 /// What a path is; an error says why it is no block device that could be measured.
 pub fn node(path: &Path) -> Result<Node, String> {
     let shown = path.display();
-    let meta = fs::metadata(path).map_err(|error| format!("{shown} cannot be looked at: {error}"))?;
+    let meta = fs::metadata(path).map_err(|error| format!("cannot access {shown}: {error}"))?;
     if !meta.file_type().is_block_device() {
-        return Err(format!("{shown} is no block device; for a directory there is --dir"));
+        return Err(format!("{shown} is not a block device; for a directory use --dir"));
     }
     let number = number(meta.rdev());
     let place = fs::canonicalize(format!("/sys/dev/block/{number}"))
-        .map_err(|error| format!("/sys tells nothing of {shown} ({number}): {error}"))?;
+        .map_err(|error| format!("/sys has no entry for {shown} ({number}): {error}"))?;
     let name = place.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let told = |file: &str| {
         fs::read_to_string(place.join(file)).map(|text| text.trim().to_string()).unwrap_or_default()
     };
     let bytes = told("size").parse::<u64>().unwrap_or(0).saturating_mul(512);
     if bytes == 0 {
-        return Err(format!("{shown} has no size: no medium is in it, or nothing is set up behind it"));
+        return Err(format!("{shown} has no size: it has no medium, or it is not set up"));
     }
     let inner = fs::read_dir(&place).into_iter().flatten().flatten();
     let partition = |entry: fs::DirEntry| {
@@ -135,7 +135,7 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
     for line in swaps.lines().skip(1) {
         let path = unescaped(line.split_whitespace().next().unwrap_or(""));
         if let Some(share) = at(&path) {
-            say(share, format!("is swap space: {path}"));
+            say(share, format!("is swap: {path}"));
         }
     }
     for (name, share) in &sharing {
@@ -153,7 +153,7 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
             on_it.iter().for_each(|other| say(share, format!("carries {other}")));
         }
         if share.again && (asked.claimed)(name) {
-            say(share, "was opened by somebody for himself alone".to_string());
+            say(share, "is open exclusively in another process".to_string());
         }
     }
     let mapped = |device: &str, inode: u64| {
@@ -168,7 +168,7 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
         mapped: if files.is_empty() { None } else { Some(&mapped) },
     };
     for (share, process, path) in openers::of(root, &wanted) {
-        say(share, format!("is used by {process}, which has {path} open"));
+        say(share, format!("is open in {process} as {path}"));
     }
     found
 }

@@ -112,7 +112,7 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common
     let warm_up = series.processes.iter().map(|process| process.warm_up.len()).sum();
     let unusable = unusable(series);
     let Some(ran) = estimate(&windows(&as_it_ran), CONFIDENCE).filter(|_| unusable.is_none()) else {
-        let none = || Verdict::new(VerdictKind::Rejected, "there is no value");
+        let none = || Verdict::new(VerdictKind::Rejected, "no value was measured");
         return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
     };
     let (at_clock, at_one_clock) =
@@ -215,7 +215,7 @@ fn unusable(series: &Series) -> Option<Verdict> {
         failed.iter().filter(|reason| matches!(reason, Reason::WrongAnswer(_))).collect();
     if let Some(first) = wrong.first() {
         return rejected(format!(
-            "{} of {visits} visits computed a wrong answer: {}",
+            "{} of {visits} passes computed a wrong answer: {}",
             wrong.len() + left_out.wrong,
             first.text()
         ));
@@ -224,7 +224,7 @@ fn unusable(series: &Series) -> Option<Verdict> {
         return rejected(fault.clone());
     }
     if let Some(first) = failed.first().filter(|_| failures > counted) {
-        return rejected(format!("{failures} of {visits} visits did not count: {}", first.text()));
+        return rejected(format!("{failures} of {visits} passes failed: {}", first.text()));
     }
     // A case that was left out before it had enough processes was not measured.
     let left_out = skipped.first().filter(|_| series.processes.len() < *GUARDED.start());
@@ -232,16 +232,16 @@ fn unusable(series: &Series) -> Option<Verdict> {
         let reason = skipped.first().map(|reason| reason.text()).or(series.unmet.as_deref());
         return Some(Verdict::new(
             VerdictKind::Skipped,
-            reason.unwrap_or("the run ended before its first visit"),
+            reason.unwrap_or("the run ended before its first pass"),
         ));
     }
     None
 }
 
 fn unverified(verdict: Verdict) -> Verdict {
-    let mut reason = "imported: nobody watched while it was measured".to_string();
+    let mut reason = "imported: Assay did not measure it".to_string();
     if verdict.kind != VerdictKind::Trusted {
-        reason.push_str(&format!("; by its values {}: {}", verdict.kind, verdict.reason));
+        reason.push_str(&format!("; its values are {}: {}", verdict.kind, verdict.reason));
     }
     Verdict::new(VerdictKind::Unverified, reason)
 }
@@ -250,8 +250,8 @@ fn unverified(verdict: Verdict) -> Verdict {
 /// them.
 fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
     let mut reason = match groups {
-        1 => format!("one value, of the latencies of {visits} visits together"),
-        _ => format!("{visits} visits' latencies in {groups} groups, taken for processes"),
+        1 => format!("one value, from the latencies of {visits} passes together"),
+        _ => format!("latencies of {visits} passes in {groups} groups, which count as passes"),
     };
     // One value has no interval; how many more processes would do is not asked, as visits grow into
     // groups.

@@ -55,7 +55,7 @@ fn groups() -> impl Strategy<Value = Vec<Vec<f64>>> {
 }
 
 fn probability(p: Option<f64>) {
-    assert!(p.is_none_or(|p| (0.0..=1.0).contains(&p)), "{p:?} is no probability");
+    assert!(p.is_none_or(|p| (0.0..=1.0).contains(&p)), "{p:?} is not a probability");
 }
 
 proptest! {

@@ -87,15 +87,15 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
     let not = |why: String| Answer::CannotTell(why);
     match cpus.len() {
         0 | 1 => return not("no pair of CPUs was measured".into()),
-        2 => return not("2 CPUs are one pair: there is nothing to compare it with".into()),
-        n if n > CPUS_MOST => return not(format!("{n} CPUs are more than are grouped here")),
+        2 => return not("2 CPUs are one pair: a comparison needs more".into()),
+        n if n > CPUS_MOST => return not(format!("{n} CPUs are too many to group")),
         _ => {}
     }
     if (pairs.len() as f64) < MEASURED_LEAST * all as f64 {
         return not(format!("{} of {all} pairs were measured: groups need nearly all of them", pairs.len()));
     }
     let (Some(noise), Some(error)) = (pairs.noise(), pairs.standard_error()) else {
-        return not(format!("a pair has {} visits, and {LEAST_VISITS} are needed", pairs.least_visits()));
+        return not(format!("a pair has {} passes, and {LEAST_VISITS} are needed", pairs.least_visits()));
     };
     if let Some(two) = floating(pairs, cpus) {
         return Answer::Floating(two);
@@ -110,7 +110,7 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
         Cuts::Clear(cuts) if !cuts.is_empty() => match cuts.iter().find_map(|cut| tree.unsteady(*cut, pairs))
         {
             Some(visit) => not(format!(
-                "in visit {visit} the pairs that are near in most visits were no nearer than the others (noise {})",
+                "in pass {visit} the pairs near in most passes were no nearer than the others (noise {})",
                 percent(noise)
             )),
             None => Answer::Levels(tree.levels(&cuts)),
@@ -119,10 +119,10 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
         Cuts::Clear(_) => {
             let spread = tree.spread();
             if ERRORS * error > WOULD_SHOW.ln() {
-                not(format!("{} CPUs, noise {}: levels would not show", cpus.len(), percent(noise)))
+                not(format!("{} CPUs, noise {}: too noisy to show levels", cpus.len(), percent(noise)))
             } else if spread > ALIKE.ln() {
                 not(format!(
-                    "pairs differ by {:.1} times without a gap between near and far ones (noise {})",
+                    "pairs differ by a factor of {:.1} without a gap between near and far ones (noise {})",
                     spread.exp(),
                     percent(noise)
                 ))
@@ -184,8 +184,8 @@ fn restless(pairs: &Pairs, noise: f64) -> Option<String> {
     let usual = (RESTLESS * values as f64).max(1.0);
     (nearer as f64 > usual).then(|| {
         format!(
-            "pairs were nearer in some visits than in most, {nearer} of {values} values by {:.2} times and more: distances \
-             do not stand still (noise {:.1} %)",
+            "{nearer} of {values} values were nearer than in most passes, by a factor of {:.2} or more: \
+             distances are not stable (noise {:.1} %)",
             step.exp(),
             100.0 * noise
         )
@@ -319,7 +319,8 @@ impl<'a> Tree<'a> {
         for (cut, gap) in wide {
             if gap < least {
                 return Cuts::Unclear(format!(
-                    "a gap of {:.2} times between near and far pairs, beside {:.1} % that no grouping of {} CPUs explains",
+                    "near and far pairs differ by a factor of {:.2}, but {:.1} % stays unexplained in any \
+                     grouping of {} CPUs",
                     gap.exp(),
                     100.0 * unexplained,
                     self.cpus.len()
@@ -361,7 +362,7 @@ impl<'a> Tree<'a> {
         let slow = alone.len() == 1 || apart > gap / 2.0;
         (!alone.is_empty() && slow).then(|| {
             let cpus: Vec<String> = alone.iter().take(8).map(|at| self.cpus[*at].to_string()).collect();
-            format!("CPU {} is far from all others: elsewhere, or slow itself", cpus.join(", "))
+            format!("CPU {} is far from all others: in another place, or slow", cpus.join(", "))
         })
     }
 

@@ -35,32 +35,32 @@ pub fn explained() -> Vec<(&'static str, String)> {
     vec![
         (
             "What it means",
-            "The ± beside a figure is its 95 % interval: of a hundred such intervals at least about 94 hold the true median of \
-             visits under the conditions of that run. It says how well the run knows its number, not that another run, \
-             on another day, gives the same: assay compare judges that."
+            "The ± of a figure is its 95 % interval: of a hundred such intervals about 94 or more contain the \
+             true median of the run. It covers the scatter inside one run. Another run on another day may \
+             differ: assay compare judges that."
                 .to_string(),
         ),
         (
             "What to do with it",
-            "Two figures whose intervals do not touch differ. If they overlap, let assay compare decide. A wide interval \
-             needs more visits: --profile standard."
+            "Two figures differ if their intervals do not touch. If they overlap, let assay compare decide. A \
+             wide interval needs more passes: --profile standard."
                 .to_string(),
         ),
         (
             "How it is computed",
             format!(
-                "A visit is one process and gives one value, the median of its windows: windows of one process are too alike to \
-                 count one by one. With {first} to {last} visits the interval is the guarded one: Student's t at 97 % on the \
-                 logarithms, stretched to inner order statistics so that two modes stay inside. From {} visits on it is the \
-                 exact interval from order statistics, which assumes no distribution. Below {first} there is none.",
+                "A pass is one process and gives one value, the median of its samples; samples of one process \
+                 are not independent. With {first} to {last} passes the interval is Student's t at 97 % on the \
+                 logarithms, stretched to inner order statistics so that two modes stay inside. From {} passes \
+                 on it comes from order statistics and assumes no distribution. Below {first} there is none.",
                 last + 1
             ),
         ),
         (
             "What is behind it",
-            "Its coverage was simulated for skewed, heavy-tailed, two-valued and autocorrelated noise: \
-             docs/method/statistics.md. A figure bound by the core is given at one core clock of the run, and its \
-             interval holds what that step adds."
+            "Simulations tested its coverage with skewed, heavy-tailed, two-valued and autocorrelated noise: \
+             docs/method/statistics.md. A core-bound figure is given at one core clock of the run; its interval \
+             includes that step."
                 .to_string(),
         ),
     ]

@@ -180,7 +180,7 @@ impl Sequence {
         }
     }
 
-    /// `CV 7.8 % (5.2 to 25)`.
+    /// `CV 7.8 % (5.2–25)`.
     pub fn cv_in_words(&self) -> String {
         format!("CV {}", cv_words(self.cv, self.values.len()))
     }
@@ -234,11 +234,11 @@ fn noise_places(runs: usize, clear: usize) -> f64 {
     (0..DRAWS).filter(hit).count() as f64 / DRAWS as f64
 }
 
-/// A coefficient of variation with its interval: `7.8 % (5.2 to 25)`.
+/// A coefficient of variation with its interval: `7.8 % (5.2–25)`.
 pub fn cv_words(cv: f64, runs: usize) -> String {
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_string();
     let ends = cv_interval(cv, runs);
-    let ends = ends.map_or(String::new(), |ends| format!(" ({} to {})", bare(ends.low), bare(ends.high)));
+    let ends = ends.map_or(String::new(), |ends| format!(" ({}–{})", bare(ends.low), bare(ends.high)));
     format!("{}{ends}", percent(cv))
 }
 
@@ -381,7 +381,7 @@ mod tests {
         assert!((five.high - 0.0777 * (5.0_f64 / 0.484_418_557).sqrt()).abs() < 1e-7, "{five:?}");
         assert_eq!(cv_interval(0.1, 1), None);
         let words = sequence(&WRONG, 0.0).expect("five runs").cv_in_words();
-        assert_eq!(words, "CV 7.8 % (5.2 to 25)");
+        assert_eq!(words, "CV 7.8 % (5.2–25)");
         let rng = &mut fastrand::Rng::with_seed(8);
         for runs in [3, 5, 10] {
             let holds = |_: &i32| {

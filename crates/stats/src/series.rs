@@ -281,7 +281,7 @@ fn series_of_case(
 fn metric_of(metrics: &[Metric], name: &str) -> (Metric, Option<String>) {
     match metrics.iter().find(|metric| metric.name == name) {
         Some(metric) => (metric.clone(), None),
-        None => (unknown_metric(name), Some(format!("the run file does not say what {name} is"))),
+        None => (unknown_metric(name), Some(format!("the run file does not define {name}"))),
     }
 }
 
@@ -462,7 +462,7 @@ mod tests {
         cold.warm_up = 5;
         assert_eq!(faults(cold).as_deref(), Some("all of its windows were warm-up"));
         let unknown = faults(samples("speed", 0, &[1.0]));
-        assert_eq!(unknown.as_deref(), Some("the run file does not say what speed is"));
+        assert_eq!(unknown.as_deref(), Some("the run file does not define speed"));
     }
 
     #[test]

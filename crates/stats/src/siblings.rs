@@ -50,7 +50,7 @@ pub fn siblings(pairs: &Pairs) -> Siblings {
     let medians: Vec<f64> = pairs.medians().into_values().collect();
     let (Some(error), Some(rest)) = (pairs.standard_error(), median(&medians)) else {
         let visits = pairs.least_visits();
-        found.cannot_tell = Some(format!("a pair has {visits} visits, and {LEAST_VISITS} are needed"));
+        found.cannot_tell = Some(format!("a pair has {visits} passes, and {LEAST_VISITS} are needed"));
         return found;
     };
     // Of up to three CPUs all pairs may be siblings; else at most a minority are, and the others
@@ -59,13 +59,13 @@ pub fn siblings(pairs: &Pairs) -> Siblings {
     if rest > MOST_SLOWER.ln() {
         found.cannot_tell = Some(match few {
             true => format!(
-                "{} CPUs slow each other {:.2} times: siblings, or a host or a quota that gives them one CPU's time; no \
-                 other CPUs to compare with",
+                "{} CPUs slow each other by a factor of {:.2}: siblings, or a quota of one CPU; there are no \
+                 other CPUs to compare",
                 found.cpus.len(),
                 rest.exp()
             ),
             false => format!(
-                "most pairs slow each other, {:.2} times: a quota, stolen time or other work, not the cores",
+                "most pairs slow each other by a factor of {:.2}: a quota, steal or other work, not the cores",
                 rest.exp()
             ),
         });
@@ -113,7 +113,7 @@ fn contradiction(found: &Siblings) -> Option<String> {
         let pairs = core.iter().enumerate().flat_map(|(at, a)| core[at + 1..].iter().map(move |b| (*a, *b)));
         core.len() > THREADS_MOST || pairs.into_iter().any(|pair| found.apart.contains_key(&pair))
     })?;
-    Some(format!("CPUs {} slow each other, but not all of them: no core does that", words(&odd)))
+    Some(format!("CPUs {} slow each other, but not in all pairs: this is not a shared core", words(&odd)))
 }
 
 #[cfg(test)]

@@ -114,47 +114,50 @@ impl Yield {
 pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What it says",
-        "Linux counts every logical CPU busy or idle, and CPU% is their mean. Siblings (SMT, hyper-threading) share one core: \
-         while one is busy the core is mostly used up, and CPU% says half. Here a core is used by the work it does over the \
-         work it can do with all siblings busy. Work can grow to 1/U times today's; CPU% promises 1/u.",
+        "Linux counts each logical CPU as busy or idle, and CPU% is their mean. Siblings (SMT, hyper-threading) share one core. \
+         While one is busy the core is mostly used up, but CPU% says half. Here the used share of a core is the work it does over \
+         the work it can do with all siblings busy. Work can grow to 1/U times today's; CPU% promises 1/u.",
     ),
     (
         "Formula",
-        "U = mean over cores of (t1/s + t2) f/f_all. t1: share of the time in which exactly one sibling is busy; t2: both; s: \
-         the yield, work per second of both over that of one; f/f_all: the core's clock over the clock with everything busy. \
-         A core of n siblings, whose yield is taken to grow in a straight line from 1 to s: U = c + (a - c)/s with a the share of \
-         time in which any sibling is busy, B the mean number of busy ones, c = (B - a)/(n - 1). Without siblings U is CPU%.",
+        "U = mean over cores of (t1/s + t2) f/f_all. t1: share of the time with exactly one sibling busy; t2: with both; s: the \
+         yield, work per second of both over that of one; f/f_all: the core's clock over the clock with everything busy. A core \
+         of n siblings, whose yield grows linearly from 1 to s, has U = c + (a - c)/s. a is the share of time with any sibling \
+         busy, B the mean number of busy ones, c = (B - a)/(n - 1). Without siblings U is CPU%.",
     ),
     (
         "What is measured",
-        "/proc/stat tells how long each CPU was busy (user, nice, system, irq, softirq; time of guests is in user; waiting for a \
-         disk is idle, stolen time is neither), not which were busy at once. From two shares b1, b2 alone t2 lies between max(0, b1 + b2 - 1) and \
-         min(b1, b2); siblings that are independent give b1 b2, which is the middle. Looks every 20 ms add these bounds up \
-         over short windows: much tighter where siblings stay as they are for longer than a window.",
+        "/proc/stat reports the busy time of each CPU (user, nice, system, irq, softirq; guest time is in user; waiting for a disk \
+         is idle, steal is neither). It does not report which CPUs were busy together. From two shares b1, b2 alone t2 lies \
+         between max(0, b1 + b2 - 1) and min(b1, b2); independent siblings give b1 b2, the middle. Readings every 20 ms add up \
+         these bounds over short intervals. That is much tighter if siblings keep their state for longer than an interval.",
     ),
     (
         "Units of 10 ms",
-        "The kernel counts in 10 ms, and many kernels only look at each tick who runs. A window of 20 ms is then mostly noise, which would \
-         make bounds too tight. So windows are joined to longer and longer ones, the bounds of each length widened by what noise can do, \
-         and the tightest taken; changes faster than some 100 ms stay unknown and the bounds say so. Shares of the whole time are off by about \
-         sqrt(b (1 - b) 0.01 s / time). The interval holds the truth in more than 95 % of cases (docs/method/smt.md).",
+        "The kernel counts in 10 ms, and many kernels only sample the running task at each tick. An interval of 20 ms is then mostly \
+         noise, which would make bounds too tight. So intervals are joined to longer ones, the bounds of each length are widened \
+         by the possible noise, and the tightest count. Changes faster than about 100 ms stay unknown, as the bounds show. Shares \
+         of the whole time are off by about sqrt(b (1 - b) 0.01 s / time). The bounds contain the truth in more than 95 % of \
+         cases (docs/method/smt.md).",
     ),
     (
         "Assumptions",
-        "The yield is that of your work: it goes from 1.0 (streams of memory, some vector code) to 2.0 (chasing pointers), and `assay smt` measures \
-         it here for several kinds. Unless told by --yield or --study it is taken to be 1.0 to 1.6: the kernel's own smt_gain was 1.15, \
-         IBM's POWER7 counts 1.4 for two threads and 1.6 for four. Below 1 it counts as 1: a core whose threads hinder each other does most with one. Clocks are taken to be equal: where cores clock up to T times higher \
-         while few are busy, say --turbo T, else U may be up to T times as much. More work is taken to be more of the same, and nothing but \
-         cores to run out (no memory bandwidth, disks, locks).",
+        "The yield depends on your work: from 1.0 (memory streams, some vector code) to 2.0 (pointer chasing). `assay smt` measures \
+         it here for several kinds. Without --yield or --study it is assumed to be 1.0 to 1.6: the kernel's own smt_gain was \
+         1.15, IBM's POWER7 counts 1.4 for two threads and 1.6 for four. Below 1 it counts as 1: such a core does most with one \
+         thread. Clocks are assumed to be equal. If cores clock up to T times higher while few are busy, give --turbo T; else U \
+         may be up to T times as large. More work means more of the same, limited only by cores (not by memory bandwidth, disks, \
+         locks).",
     ),
     (
         "Example",
-        "A core serves 10 requests a second of 0.1 s each. Six of them show 30 % and 30 % on its siblings. With a yield of 1 and siblings never busy \
-         together t1 = 0.6, t2 = 0: U = 0.6, work can grow to 1.67 times, four requests more; CPU% promises 3.33 times, fourteen more.",
+        "A core serves 10 requests per second of 0.1 s each. Six of them show 30 % and 30 % on its siblings. With a yield of 1 and \
+         siblings never busy together t1 = 0.6, t2 = 0: U = 0.6, work can grow to 1.67 times, four requests more. CPU% promises \
+         3.33 times, fourteen more.",
     ),
     (
         "Sources",
-        "IBM's PURR and SPURR (POWER7: one busy thread of four counts 62.5 % of the core); Solaris pgstat; B. Gregg, CPU utilization is wrong; B. Long, \
-         measured: 50 % CPU is 60 to 65 % of the work.",
+        "IBM's PURR and SPURR (POWER7: one busy thread of four counts 62.5 % of the core); Solaris pgstat; B. Gregg, CPU \
+         utilization is wrong; B. Long, measured: 50 % CPU is 60–65 % of the work.",
     ),
 ];

@@ -48,12 +48,8 @@ pub fn judge(judgement: &Judgement) -> (Verdict, Option<usize>) {
         None => "the median is zero, so its interval has no relative width".to_string(),
         Some(half) => {
             let (got, asked) = (percent(half), percent(judgement.precision));
-            let number = number_of(estimate);
-            let more = counted(more.unwrap_or(0), "more process");
-            format!(
-                "±{got} at {} with {number}, ±{asked} asked: about {more} needed",
-                percent(estimate.confidence)
-            )
+            let more = counted(more.unwrap_or(0), "more pass");
+            format!("±{got} from {}; ±{asked} needs about {more}", number_of(estimate))
         }
     };
     (Verdict::new(VerdictKind::Imprecise, reason), more)
@@ -66,22 +62,22 @@ fn judge_modes(judgement: &Judgement) -> Option<(Verdict, Option<usize>)> {
     let certain = |modes: &Modes, what: &str| {
         let cause = judgement
             .mode_cause
-            .map(|cause| format!("; the {} goes with it", Covariates::words(cause)))
+            .map(|cause| format!("; related to the {}", Covariates::words(cause)))
             .unwrap_or_default();
         (Verdict::new(VerdictKind::Multimodal, format!("{}{what}{cause}", words(modes))), None)
     };
     match (&behaviour.modality, &behaviour.modes_inside) {
         (Modality::Several(modes), _) => Some(certain(modes, "")),
         (Modality::Suspected(modes), _) if judgement.mode_cause.is_some() => Some(certain(modes, "")),
-        (_, Some(modes)) => Some(certain(modes, " inside single processes")),
+        (_, Some(modes)) => Some(certain(modes, " inside single passes")),
         (Modality::Suspected(modes), None) => {
             let more = CONFIRMING_MODES.saturating_sub(n).max(1);
-            let reason = format!("perhaps {}: {} would tell", words(modes), counted(more, "more process"));
+            let reason = format!("perhaps {}: {} would show it", words(modes), counted(more, "more pass"));
             Some((Verdict::new(VerdictKind::Imprecise, reason), Some(more)))
         }
         (Modality::One | Modality::Unknown, None) => {
             let modes = behaviour.modes_left_free.as_ref()?;
-            Some(certain(modes, " in windows of tasks left to the scheduler"))
+            Some(certain(modes, " in samples of tasks left to the scheduler"))
         }
     }
 }
@@ -122,11 +118,8 @@ fn more_needed(judgement: &Judgement) -> Option<usize> {
 fn no_interval_words(estimate: &Estimate) -> String {
     let least = least_processes(estimate.confidence);
     let verb = if estimate.processes == 1 { "gives" } else { "give" };
-    let more = counted(least.saturating_sub(estimate.processes).max(1), "more process");
-    format!(
-        "{} {verb} no interval of the median: at least {more} needed",
-        counted(estimate.processes, "process")
-    )
+    let more = counted(least.saturating_sub(estimate.processes).max(1), "more pass");
+    format!("{} {verb} no interval: it needs at least {more}", counted(estimate.processes, "pass"))
 }
 
 fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
@@ -136,24 +129,21 @@ fn drift_words(drift: &Drift, judgement: &Judgement) -> String {
     };
     match drift {
         Drift::Trend(trend) => {
-            format!("{} over {} in visiting order", moves(trend.relative_change), counted(n, "process"))
+            format!("{} over {} of the run", moves(trend.relative_change), counted(n, "pass"))
         }
         Drift::Inside(inside) => {
-            format!(
-                "{} from the first window to the last inside its processes",
-                moves(inside.relative_change)
-            )
+            format!("{} from the first sample of a pass to the last", moves(inside.relative_change))
         }
         Drift::Steps(steps) => {
             let step = |change: &Change| {
                 let (before, after) = (figure(change.before, unit), figure(change.after, unit));
-                format!("from {before} to {after} at process {} of {n}", change.at + 1)
+                format!("from {before} to {after} at pass {} of {n}", change.at + 1)
             };
             format!("steps {}", steps.iter().map(step).collect::<Vec<String>>().join(", then "))
         }
         Drift::Dependent { worth: independent } => {
             let independent = worth(*independent);
-            format!("{} resemble their neighbours and are worth {independent}", counted(n, "process"))
+            format!("{} resemble their neighbours and count as {independent}", counted(n, "pass"))
         }
     }
 }
@@ -167,9 +157,9 @@ fn modes_words(modes: &Modes, unit: &str) -> String {
 
 fn number_of(estimate: &Estimate) -> String {
     match estimate.unit {
-        Unit::Processes => counted(estimate.n, "process"),
+        Unit::Processes => counted(estimate.n, "pass"),
         Unit::Windows => {
-            format!("{} of {}", counted(estimate.n, "window"), counted(estimate.processes, "process"))
+            format!("{} of {}", counted(estimate.n, "sample"), counted(estimate.processes, "pass"))
         }
     }
 }
@@ -218,26 +208,17 @@ mod tests {
         let (words, more) = verdict(&processes, 0.005, None);
         let more = more.expect("more would help");
         assert!((30..160).contains(&more), "{words}");
-        assert!(
-            words.starts_with("imprecise: ±")
-                && words.ends_with(&format!("about {more} more processes needed"))
-        );
-        assert!(words.contains(" at 95 % with 20 processes, ±0.50 % asked: "), "{words}");
+        assert!(words.starts_with("imprecise: ±") && words.ends_with(&format!("about {more} more passes")));
+        assert!(words.contains(" from 20 passes; ±0.50 % needs "), "{words}");
     }
 
     #[test]
     fn too_few_processes() {
         let (words, more) = verdict(&one_window_each([1.0, 1.1, 1.0]), 0.02, None);
-        assert_eq!(
-            words,
-            "imprecise: 3 processes give no interval of the median: at least 2 more processes needed"
-        );
+        assert_eq!(words, "imprecise: 3 passes give no interval: it needs at least 2 more passes");
         assert_eq!(more, Some(2));
         let (words, _) = verdict(&one_window_each([1.0]), 0.02, None);
-        assert_eq!(
-            words,
-            "imprecise: 1 process gives no interval of the median: at least 4 more processes needed"
-        );
+        assert_eq!(words, "imprecise: 1 pass gives no interval: it needs at least 4 more passes");
         let (words, more) = verdict(&one_window_each([-1.0, 0.0, 0.0, 0.0, 0.0, 1.0]), 0.02, None);
         assert_eq!(words, "imprecise: the median is zero, so its interval has no relative width");
         assert_eq!(more, None);
@@ -255,38 +236,32 @@ mod tests {
         assert_eq!(
             words,
             "imprecise: perhaps 2 values, not one: 92.0 GB/s (60 %) and 111 GB/s (40 %), ratio 1.21: \
-             36 more processes would tell"
+             36 more passes would show it"
         );
         assert_eq!(more, Some(36));
         let words = verdict(&four_two(20), 0.5, Some("CPU")).0;
         assert!(
-            words.starts_with("multimodal: ") && words.ends_with("ratio 1.21; the CPU goes with it"),
+            words.starts_with("multimodal: ") && words.ends_with("ratio 1.21; related to the CPU"),
             "{words}"
         );
         let switching: Vec<Vec<f64>> = (0..6)
             .map(|seed| draw(Noise::TwoModes { cv: 0.01, ratio: 1.2, minority: 0.5 }, 30, seed).concat())
             .collect();
         let words = verdict(&switching, 0.5, None).0;
-        assert!(words.starts_with("multimodal: ") && words.ends_with(" inside single processes"), "{words}");
+        assert!(words.starts_with("multimodal: ") && words.ends_with(" inside single passes"), "{words}");
     }
 
     #[test]
     fn drift_is_told() {
         let rising = one_window_each((0..20).map(|i| 100.0 + f64::from(i)));
-        assert_eq!(
-            verdict(&rising, 0.5, None).0,
-            "drifting: rises by 18 % over 20 processes in visiting order"
-        );
+        assert_eq!(verdict(&rising, 0.5, None).0, "drifting: rises by 18 % over 20 passes of the run");
         let step =
             one_window_each((0..20).map(|i| if i < 8 { 104.0 } else { 96.0 } + f64::from(i % 3) / 10.0));
-        assert_eq!(
-            verdict(&step, 0.5, None).0,
-            "drifting: steps from 104 GB/s to 96.1 GB/s at process 9 of 20"
-        );
+        assert_eq!(verdict(&step, 0.5, None).0, "drifting: steps from 104 GB/s to 96.1 GB/s at pass 9 of 20");
         let inside = vec![(0..10).map(|i| 100.0 - f64::from(i)).collect::<Vec<f64>>(); 8];
         assert_eq!(
             verdict(&inside, 0.5, None).0,
-            "drifting: falls by 10 % from the first window to the last inside its processes"
+            "drifting: falls by 10 % from the first sample of a pass to the last"
         );
     }
 
@@ -320,7 +295,7 @@ mod tests {
         assert!(wide > narrow);
         let (verdict, _) = judge(&judgement);
         assert_eq!(verdict.kind, VerdictKind::TrustedWithCause, "{verdict:?}");
-        let words = "2 of 2 outliers explained, mostly by time that the hypervisor took; without them ";
+        let words = "2 of 2 outliers explained, mostly by steal time; without them ";
         assert!(verdict.reason.starts_with(words), "{}", verdict.reason);
     }
 }

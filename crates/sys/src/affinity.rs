@@ -1,43 +1,41 @@
-//! Which CPUs a task may use and which one it is on.
+//! CPU affinity: which CPUs a task may use, and which one it runs on.
 
 use std::io;
 
 use model::CpuSet;
 
-/// A mask of this many CPUs is tried first; the kernel refuses a shorter one than its own with
-/// EINVAL.
+/// Length of the first mask that is tried; the kernel refuses one shorter than its own with EINVAL.
 const FIRST_TRY_CPUS: usize = 8192;
 
-/// Restricts the calling thread to `cpus`, and reads back where it is then: sandboxes accept the
-/// call and do nothing. glibc's `cpu_set_t` ends at 1024 CPUs, hence the mask of our own length.
+/// Restricts the calling thread to `cpus`. Reads the result back, because some sandboxes accept the
+/// call and do nothing. The mask may exceed the 1024 CPUs of glibc's `cpu_set_t`.
 pub fn pin(cpus: &CpuSet) -> io::Result<()> {
     pin_task(0, cpus)?;
     match misplaced(cpus, allowed().ok().as_ref(), current_cpu()) {
         None => Ok(()),
-        Some(where_it_is) => Err(io::Error::other(where_it_is)),
+        Some(contradiction) => Err(io::Error::other(contradiction)),
     }
 }
 
-/// What contradicts that a thread was moved to `cpus`: the mask that the kernel gives back, or the
-/// CPU that the thread is on; either may be unknown. CPUs that are offline or outside of the cpuset
-/// are rightly missing in the mask.
-fn misplaced(cpus: &CpuSet, mask: Option<&CpuSet>, on: Option<u32>) -> Option<String> {
-    let claim = "the kernel or a sandbox in its place says that it moved the task and did not";
-    match (mask, on) {
+/// What contradicts that a thread was moved to `cpus`: the mask that the kernel returns, or the CPU
+/// that the thread runs on; either may be unknown. The mask may lack CPUs that are offline or
+/// outside of the cpuset.
+fn misplaced(cpus: &CpuSet, mask: Option<&CpuSet>, current: Option<u32>) -> Option<String> {
+    let claim = "the kernel or a sandbox reports success but did not move the task";
+    match (mask, current) {
         (Some(mask), _) if !mask.is_subset(cpus) => Some(format!("{claim}: it may run on CPUs {mask}")),
-        (_, Some(cpu)) if !cpus.contains(cpu) => Some(format!("{claim}: it is on CPU {cpu}")),
+        (_, Some(cpu)) if !cpus.contains(cpu) => Some(format!("{claim}: it runs on CPU {cpu}")),
         _ => None,
     }
 }
 
-/// Does something on these CPUs and lets the calling thread run where it did before; an error says
-/// that nothing was done. Were the way back refused, only this process would stay: each child
-/// chooses its own CPUs.
+/// Runs `work` on these CPUs, then restores the calling thread's affinity. After an error `work` has
+/// not run. If restoring fails only this process keeps the CPUs: children set their own.
 pub fn on<T>(cpus: &CpuSet, work: impl FnOnce() -> T) -> io::Result<T> {
     let before = allowed()?;
-    let done = pin(cpus).map(|()| work());
+    let result = pin(cpus).map(|()| work());
     let _ = pin(&before);
-    done
+    result
 }
 
 /// Restricts another task to `cpus`; 0 is the calling one.
@@ -66,10 +64,11 @@ pub fn allowed() -> io::Result<CpuSet> {
             let words = bytes as usize / 8;
             let bits = (0..words * 64).filter(|bit| mask[bit / 64] & (1 << (bit % 64)) != 0);
             let cpus: CpuSet = bits.map(|bit| bit as u32).collect();
-            // A sandbox may claim success and write nothing.
-            return match cpus.is_empty() {
-                true => Err(io::Error::other("the kernel names no CPU that this task may use")),
-                false => Ok(cpus),
+            // A sandbox may report success and write nothing.
+            return if cpus.is_empty() {
+                Err(io::Error::other("the kernel reports no CPU that this task may use"))
+            } else {
+                Ok(cpus)
             };
         }
         let error = io::Error::last_os_error();
@@ -80,17 +79,17 @@ pub fn allowed() -> io::Result<CpuSet> {
     }
 }
 
-/// The CPU that the caller is on, by the vDSO: about 20 ns; `None` where the kernel does not tell.
+/// The CPU that the caller runs on, by the vDSO (about 20 ns); `None` if the call fails.
 pub fn current_cpu() -> Option<u32> {
     // SAFETY: sched_getcpu has no arguments and no preconditions.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// The NUMA node of the CPU that the caller is on; `None` where the kernel does not tell.
+/// The NUMA node of the CPU that the caller runs on; `None` if the call fails.
 pub fn current_node() -> Option<u32> {
     let mut node = 0u32;
-    // SAFETY: the kernel writes one 32-bit number; the CPU's number and the third argument may be
-    // null.
+    // SAFETY: the kernel writes one 32-bit number; the pointers to the CPU's number and to the cache
+    // may be null.
     let result = unsafe {
         libc::syscall(
             libc::SYS_getcpu,
@@ -114,15 +113,14 @@ mod tests {
         assert_eq!(allowed().expect("readable"), CpuSet::one(one));
         assert_eq!(current_cpu(), Some(one));
         pin(&before).expect("and all of them again");
-        assert!(pin(&CpuSet::one(8000)).is_err(), "a CPU that no machine of ours has");
+        assert!(pin(&CpuSet::one(8000)).is_err(), "a CPU that no host has");
         assert_eq!(on(&CpuSet::one(one), current_cpu).expect("allowed"), Some(one));
         assert_eq!(allowed().expect("readable"), before, "restored");
-        let done = on(&CpuSet::one(8000), || panic!("done elsewhere"));
-        assert!(done.is_err());
+        assert!(on(&CpuSet::one(8000), || panic!("runs elsewhere")).is_err());
     }
 
     #[test]
-    fn a_task_that_was_not_moved_is_seen_by_its_mask_or_its_cpu() {
+    fn mask_or_cpu_shows_that_a_task_was_not_moved() {
         let set = |list: &str| CpuSet::parse_list(list).expect("a list");
         let seen = |cpus: &str, mask: &str, on: Option<u32>| {
             misplaced(&set(cpus), CpuSet::parse_list(mask).as_ref(), on).unwrap_or_default()
@@ -131,10 +129,10 @@ mod tests {
         assert_eq!(seen("0-7", "0-7", Some(3)), "");
         // CPU 7 is offline, or outside of the cpuset.
         assert_eq!(seen("6-7", "6", Some(6)), "");
-        assert_eq!(seen("1", "unknown", None), "", "nothing is known, nothing is claimed");
+        assert_eq!(seen("1", "unknown", None), "", "unknown is no contradiction");
         assert!(seen("1", "0-1", Some(1)).contains("may run on CPUs 0-1"), "by chance on its CPU");
         assert!(seen("1", "0-1", None).contains("0-1"));
-        assert!(seen("1", "1", Some(0)).contains("is on CPU 0"), "the mask is pretended, too");
-        assert!(seen("1", "unknown", Some(0)).contains("is on CPU 0"));
+        assert!(seen("1", "1", Some(0)).contains("runs on CPU 0"), "the mask is wrong as well");
+        assert!(seen("1", "unknown", Some(0)).contains("runs on CPU 0"));
     }
 }

@@ -1,5 +1,4 @@
-//! Arrays in mappings of their own: what a copy of a benchmark works on, fresh from the kernel each
-//! time.
+//! Arrays in separate mappings, fresh from the kernel: the data of one copy of a benchmark.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +10,7 @@ use super::steps::Steps;
 use model::{CpuSet, Pages};
 
 mod sealed {
-    /// Numbers of which every pattern of bits is one.
+    /// Numbers for which every bit pattern is valid.
     pub trait Plain: Copy + 'static {}
     impl Plain for u8 {}
     impl Plain for u32 {}
@@ -19,11 +18,11 @@ mod sealed {
     impl Plain for f64 {}
 }
 
-/// An array in memory of its own, zeroed at first, given back to the kernel when dropped.
+/// An array in a mapping of its own, initially zero, unmapped on drop.
 pub struct Block<T: sealed::Plain> {
     mapping: Mapping,
     count: usize,
-    of: PhantomData<T>,
+    element: PhantomData<T>,
 }
 
 impl<T: sealed::Plain> Deref for Block<T> {
@@ -43,38 +42,40 @@ impl<T: sealed::Plain> DerefMut for Block<T> {
     }
 }
 
-/// Where a copy's arrays come from, and how many bytes they may take.
-pub struct Room {
+/// Allocates the arrays of one copy of a benchmark.
+pub struct Arena {
+    /// Bytes that the copy may use for arrays that grow with it.
     pub bytes: u64,
     pages: Pages,
     nodes: CpuSet,
-    /// Address and length of every array so far, for those who ask where it lies.
+    /// Address and length (bytes) of every array so far, to look up its pages and nodes.
     pub taken: Vec<(usize, usize)>,
-    /// Where work on these arrays notes its progress.
+    /// Progress of the work on these arrays.
     pub steps: Steps,
 }
 
-/// Smaller arrays cannot be backed by huge pages.
-const HUGE_PAGE: usize = 2 << 20;
+/// Huge pages cannot back smaller arrays.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-impl Room {
-    /// Arrays on the pages that the kernel gives, wherever they are first touched.
-    pub fn new(bytes: u64) -> Room {
-        Room::on(bytes, Pages::AsGiven, CpuSet::default())
+impl Arena {
+    /// Arrays on the kernel's default pages, on the node that touches them first.
+    pub fn new(bytes: u64) -> Arena {
+        Arena::on(bytes, Pages::AsGiven, CpuSet::default())
     }
 
-    /// Arrays on these pages, bound to these nodes (none: wherever they are first touched).
-    pub fn on(bytes: u64, pages: Pages, nodes: CpuSet) -> Room {
-        Room { bytes, pages, nodes, taken: Vec::new(), steps: Steps::default() }
+    /// Arrays on these pages, bound to these nodes (if empty: on the node that touches them first).
+    pub fn on(bytes: u64, pages: Pages, nodes: CpuSet) -> Arena {
+        Arena { bytes, pages, nodes, taken: Vec::new(), steps: Steps::default() }
     }
 
     fn block<T: sealed::Plain>(&mut self, count: usize) -> anyhow::Result<Block<T>> {
-        let len = count.max(1).checked_mul(size_of::<T>()).context("an array beyond all memory")?;
-        let pages = if len < HUGE_PAGE { Pages::AsGiven } else { self.pages };
+        let len = count.max(1).checked_mul(size_of::<T>());
+        let len = len.with_context(|| format!("an array of {count} elements exceeds the address space"))?;
+        let pages = if len < HUGE_PAGE_BYTES { Pages::AsGiven } else { self.pages };
         let mapping = Mapping::private(len, pages, &self.nodes)
             .with_context(|| format!("cannot map an array of {len} bytes"))?;
         self.taken.push((mapping.as_ptr().addr(), len));
-        Ok(Block { mapping, count, of: PhantomData })
+        Ok(Block { mapping, count, element: PhantomData })
     }
 
     pub fn f64s(&mut self, count: usize) -> anyhow::Result<Block<f64>> {
@@ -99,17 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_are_zero_their_own_and_noted() {
-        let mut room = Room::on(1 << 20, Pages::Huge, CpuSet::default());
-        let mut one = room.f64s(1000).expect("memory");
-        let two = room.u32s(3 << 20).expect("memory");
-        let none = room.bytes(0).expect("memory");
+    fn arrays_are_zero_separate_and_listed() {
+        let mut arena = Arena::on(1 << 20, Pages::Huge, CpuSet::default());
+        let mut one = arena.f64s(1000).expect("memory");
+        let two = arena.u32s(3 << 20).expect("memory");
+        let none = arena.bytes(0).expect("memory");
         assert!(one.iter().all(|value| *value == 0.0) && two.iter().all(|value| *value == 0));
         assert!(none.is_empty() && one.len() == 1000 && two.len() == 3 << 20);
         one[999] = 2.5;
         assert_eq!(one.iter().sum::<f64>(), 2.5);
-        assert_eq!(room.taken[0], (one.as_ptr().addr(), 8000));
-        assert_eq!(room.taken.len(), 3);
-        assert!(room.u64s(usize::MAX).is_err());
+        assert_eq!(arena.taken[0], (one.as_ptr().addr(), 8000));
+        assert_eq!(arena.taken.len(), 3);
+        assert!(arena.u64s(usize::MAX).is_err());
     }
 }

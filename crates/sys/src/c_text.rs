@@ -1,8 +1,8 @@
-//! Strings as C has them, compared as C programs do: by the C library.
+//! C strings, compared by the C library as C programs do.
 
 use std::cmp::Ordering;
 
-/// 30 characters and the zero that ends them.
+/// 30 characters and the terminating zero.
 pub type Text = [u8; 31];
 
 pub const EMPTY: Text = [0; 31];
@@ -16,11 +16,11 @@ pub const fn text(characters: &[u8; 30]) -> Text {
 
 /// `strcmp`.
 pub fn compare(one: &Text, other: &Text) -> Ordering {
-    // A text without an end would be read beyond it.
+    // Without a terminating zero strcmp would read beyond the array.
     if one[30] != 0 || other[30] != 0 {
         return one.cmp(other);
     }
-    // SAFETY: both point to bytes of which the last one, seen above, is zero.
+    // SAFETY: both arrays end with a zero, as checked above.
     unsafe { libc::strcmp(one.as_ptr().cast(), other.as_ptr().cast()) }.cmp(&0)
 }
 

@@ -1,18 +1,18 @@
-//! The clock that times windows: the CPU's own counter where it can be trusted, else
-//! `CLOCK_MONOTONIC_RAW`.
+//! The clock that times samples: the CPU's time counter if it is steady, else
+//! `CLOCK_MONOTONIC_RAW`. And CPU times of processes and threads.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use model::RunClock;
 
-/// How long the counter is compared with the raw clock. The reading error at both ends is about 50
-/// ns, so 100 ms gives 1 ppm.
+/// Time for comparing the counter with the raw clock. With reading errors of about 50 ns at both
+/// ends, 100 ms give 1 ppm.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// The two halves of the calibration must give the same rate within this, or the counter is not
-/// steady.
-const STEADY: f64 = 2e-4;
+/// Largest relative difference between the rates of both halves of the calibration; a steady counter
+/// stays below.
+const MAX_RATE_DIFFERENCE: f64 = 2e-4;
 
 /// A clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The clock that a run's header names.
+    /// The clock named in a run's header.
     pub fn from_run(clock: &RunClock) -> Clock {
         match clock.source.as_str() {
             "tsc" | "cntvct" if clock.ticks_per_ns > 0.0 => {
@@ -32,8 +32,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since some fixed moment. Earlier loads and instructions have finished when it is
-    /// read.
+    /// Nanoseconds since a fixed but unknown moment. All earlier instructions have finished when the
+    /// clock is read.
     #[inline]
     pub fn now(self) -> f64 {
         match self {
@@ -43,9 +43,9 @@ impl Clock {
     }
 }
 
-/// Chooses and calibrates the clock; takes about 0.1 s. `kernel_uses_counter`: the kernel's own
-/// clocksource is the counter (`tsc`, `arch_sys_counter`), which means that its watchdog holds it
-/// for steady and synchronised.
+/// Chooses and calibrates the clock; takes about 0.1 s. `kernel_uses_counter`: the kernel's
+/// clocksource is the counter (`tsc`, `arch_sys_counter`), so its watchdog found the counter steady
+/// and synchronised.
 pub fn calibrate(kernel_uses_counter: bool) -> RunClock {
     let mut clock = match counter_rate(kernel_uses_counter) {
         Ok(ticks_per_ns) => RunClock {
@@ -67,13 +67,13 @@ pub fn calibrate(kernel_uses_counter: bool) -> RunClock {
     clock
 }
 
-/// Ticks a nanosecond, or why the counter is not to be used.
+/// Ticks per nanosecond, or why the counter cannot be used.
 fn counter_rate(kernel_uses_counter: bool) -> Result<f64, String> {
     if !kernel_uses_counter {
-        return Err(format!("the kernel itself does not keep time by {}", counter::NAME));
+        return Err(format!("the kernel's clocksource is not {}", counter::NAME));
     }
     counter::usable()?;
-    let half = |_: u32| {
+    let rate_of_half = || {
         let (tick0, ns0) = (counter::read(), raw_ns());
         let end = Instant::now() + CALIBRATION / 2;
         while Instant::now() < end {
@@ -82,24 +82,23 @@ fn counter_rate(kernel_uses_counter: bool) -> Result<f64, String> {
         let (tick1, ns1) = (counter::read(), raw_ns());
         (tick1.wrapping_sub(tick0)) as f64 / (ns1 - ns0)
     };
-    // A preemption between the two reads of a pair spoils one half: a few tries, then the raw
-    // clock.
+    // A preemption between the two reads of a pair spoils one half, so this tries a few times.
     for _ in 0..5 {
-        let (first, second) = (half(0), half(1));
-        if first > 0.0 && (first / second - 1.0).abs() < STEADY {
+        let (first, second) = (rate_of_half(), rate_of_half());
+        if first > 0.0 && (first / second - 1.0).abs() < MAX_RATE_DIFFERENCE {
             return Ok((first + second) / 2.0);
         }
     }
-    Err(format!("{} ran at two different rates within {:?}", counter::NAME, CALIBRATION))
+    Err(format!("the rate of {} changed within {CALIBRATION:?}", counter::NAME))
 }
 
-/// Smallest step between two readings that differ, and the median cost of one reading; both in ns.
+/// The smallest step between two different readings, and the mean cost of one reading; both in ns.
 fn step_and_cost(clock: Clock) -> (f64, f64) {
     let mut steps = Vec::with_capacity(1000);
     for _ in 0..1000 {
         let first = clock.now();
         let mut next = clock.now();
-        // Bounded: a clock that never moves (broken paravirtual clock) must not hang us.
+        // Bounded: a clock that never moves (a broken paravirtual clock) must not hang this process.
         for _ in 0..1_000_000 {
             if next > first {
                 break;
@@ -114,8 +113,7 @@ fn step_and_cost(clock: Clock) -> (f64, f64) {
         std::hint::black_box(clock.now());
     }
     let cost = (clock.now() - begin) / 1001.0;
-    // A tick that is shorter than a reading's own cost cannot be seen between readings: the smaller
-    // bound holds.
+    // Readings cannot show a tick that is shorter than the cost of one: the smaller bound counts.
     let tick = match clock {
         Clock::Counter { ns_per_tick } => ns_per_tick,
         Clock::Raw => 1.0,
@@ -128,8 +126,8 @@ fn raw_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// The monotonic clock as programs read it, ns: by the C library, which goes through the code that
-/// the kernel maps into every process (vDSO) where the clock allows it.
+/// The monotonic clock as programs read it, ns: through the C library, which uses the vDSO (code that
+/// the kernel maps into every process) if the clocksource permits it.
 #[inline]
 pub fn monotonic_by_library() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -139,7 +137,7 @@ pub fn monotonic_by_library() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The same clock by a system call, ns.
+/// The monotonic clock by a system call, ns.
 #[inline]
 pub fn monotonic_by_kernel() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -148,23 +146,19 @@ pub fn monotonic_by_kernel() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CPU time of this process and of its finished children, ms.
+/// CPU time of this process and of its children that have ended and were waited for, ms.
 pub fn cpu_ms() -> io::Result<f64> {
     let mut total = 0.0;
     for who in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
         let usage = usage(who)?;
         for time in [usage.ru_utime, usage.ru_stime] {
-            total += time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
+            total += ms(time);
         }
     }
     Ok(total)
 }
 
-/// CPU time of another process so far, of all its threads together, in ms.
-///
-/// # Errors
-///
-/// Where there is no such process, or it cannot be seen from here.
+/// CPU time of all threads of another process so far, ms; an error if no such process is visible.
 pub fn cpu_ms_of(pid: u32) -> io::Result<f64> {
     let mut clock: libc::clockid_t = 0;
     // SAFETY: the pointer is valid for a write of one clock's number.
@@ -180,24 +174,28 @@ pub fn cpu_ms_of(pid: u32) -> io::Result<f64> {
     }
 }
 
-/// What the kernel counted for the calling process so far.
+/// The kernel's counts for processes or threads (getrusage) so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
+    /// Voluntary context switches.
     pub voluntary: i64,
+    /// Involuntary context switches.
     pub involuntary: i64,
+    /// Page faults, minor and major.
     pub faults: i64,
-    /// CPU time in all, and of that outside the kernel, ms.
+    /// CPU time in user space and in the kernel, ms.
     pub cpu_ms: f64,
+    /// CPU time in user space, ms.
     pub user_ms: f64,
 }
 
 impl Usage {
-    /// How often it was switched out, for whatever reason.
+    /// Context switches of both kinds.
     pub fn switches(self) -> i64 {
         self.voluntary + self.involuntary
     }
 
-    /// What was counted after `before`.
+    /// The differences to an earlier reading.
     pub fn since(self, before: Usage) -> Usage {
         Usage {
             voluntary: self.voluntary - before.voluntary,
@@ -215,22 +213,26 @@ pub fn thread_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
+/// Usage of the calling process.
 pub fn own_usage() -> io::Result<Usage> {
     usage(libc::RUSAGE_SELF).map(counts)
 }
 
-/// What the kernel counted for the calling thread.
+/// Usage of the calling thread.
 pub fn thread_usage() -> io::Result<Usage> {
     usage(libc::RUSAGE_THREAD).map(counts)
 }
 
-/// What the kernel counted for all children that ended and were waited for.
+/// Usage of all children that have ended and were waited for.
 pub fn children_usage() -> io::Result<Usage> {
     usage(libc::RUSAGE_CHILDREN).map(counts)
 }
 
+fn ms(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3
+}
+
 fn counts(usage: libc::rusage) -> Usage {
-    let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
     Usage {
         cpu_ms: ms(usage.ru_utime) + ms(usage.ru_stime),
         user_ms: ms(usage.ru_utime),
@@ -258,12 +260,12 @@ mod counter {
 
     pub const NAME: &str = "tsc";
 
-    /// The counter, once all earlier instructions have finished and before any later one starts.
+    /// The counter after all earlier instructions have finished and before any later one starts.
     #[inline]
     pub fn read() -> u64 {
         let mut aux = 0;
-        // SAFETY: rdtscp exists on every x86-64 CPU that has an invariant TSC (checked by `usable`
-        // before any use that matters), lfence on all of them; neither touches memory but `aux`.
+        // SAFETY: every x86-64 CPU with an invariant TSC has rdtscp (`usable` checks it before any
+        // use that matters), all have lfence; neither touches memory other than `aux`.
         unsafe {
             let ticks = __rdtscp(&mut aux);
             _mm_lfence();
@@ -278,7 +280,7 @@ mod counter {
         let rdtscp = highest >= 0x8000_0001 && cpuid_count(0x8000_0001, 0).edx & (1 << 27) != 0;
         match (invariant, rdtscp) {
             (true, true) => Ok(()),
-            (false, _) => Err("the CPU does not promise an invariant TSC".to_string()),
+            (false, _) => Err("the CPU does not report an invariant TSC".to_string()),
             (_, false) => Err("the CPU has no rdtscp instruction".to_string()),
         }
     }
@@ -297,7 +299,7 @@ mod counter {
         ticks
     }
 
-    /// The generic timer runs at a fixed frequency by architecture.
+    /// Always: the architecture defines a fixed frequency for the generic timer.
     pub fn usable() -> Result<(), String> {
         Ok(())
     }
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_time_of_a_process_is_its_own_and_of_none_an_error() {
+    fn each_process_has_its_own_cpu_time_and_a_dead_one_has_none() {
         let own = std::process::id();
         let before = cpu_ms_of(own).expect("our CPU time");
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
@@ -333,7 +335,7 @@ mod tests {
                 let (end, elapsed) = (clock.now(), system.elapsed());
                 (end - begin) / elapsed.as_nanos() as f64
             };
-            // Whoever is interrupted between the two clocks tries again.
+            // An interruption between the two clock readings spoils a try.
             let agrees = (0..20).any(|_| (0.99..1.01).contains(&ratio()));
             assert!(agrees, "{run_clock:?}: {}", ratio());
             assert!(run_clock.resolution_ns > 0.0 && run_clock.cost_ns > 0.0);

@@ -1,8 +1,8 @@
-//! Instructions and core cycles of one thread, by the CPU's own counters (perf-event2), where a
-//! machine lets us have them.
+//! Instructions and core cycles of one thread, counted by the CPU's PMU (crate perf-event2) where
+//! the host permits it.
 //!
-//! Only what the thread does in user space is counted. Both events are one group: the kernel counts
-//! both or neither, so that their ratio is of the same time.
+//! Only user space is counted. Both events form one group: the kernel counts both or neither, so
+//! their ratio covers the same time.
 
 use std::io;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use perf_event::{Builder, Counter, Group, ReadFormat};
 
 use super::counters;
 
-/// Both counters, at work since they were opened.
+/// Both counters; they count from `open` on.
 pub struct CoreCounters {
     instructions: Group,
     cycles: Counter,
 }
 
-/// What a thread has done since its counters were opened.
+/// What a thread has executed since its counters were opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
     pub instructions: u64,
@@ -26,74 +26,78 @@ pub struct Counts {
 }
 
 impl CoreCounters {
-    /// Opens and starts both for the calling thread (whoever reads them later); the reason where
-    /// this kernel, this user or this CPU does not let us.
+    /// Opens and starts both counters for the calling thread; the error says why this kernel, user
+    /// or CPU does not permit it.
     pub fn open() -> Result<CoreCounters, String> {
         let refused = |error: io::Error, what| {
             let errno = error.raw_os_error();
             let paranoid = counters::perf_paranoid();
-            refused(errno, paranoid, what).unwrap_or_else(|| format!("the kernel counts no {what} ({error})"))
+            refused(errno, paranoid, what)
+                .unwrap_or_else(|| format!("the kernel cannot count {what} ({error})"))
         };
         let mut instructions = match group(Hardware::INSTRUCTIONS) {
             Ok(group) => group,
-            // A PMU that counts cycles only is one.
+            // The PMU exists, but counts cycles only.
             Err(_) if group(Hardware::CPU_CYCLES).is_ok() => {
-                return Err("the PMU here counts cycles, but no instructions".to_string());
+                return Err("the PMU of this CPU counts cycles, but no instructions".to_string());
             }
             Err(error) => return Err(refused(error, "instructions")),
         };
         let cycles = match instructions.add(&Builder::new(Hardware::CPU_CYCLES)) {
             Ok(counter) => counter,
             Err(error) if no_such_event(error.raw_os_error()) => {
-                return Err("the PMU here counts instructions, but no cycles".to_string());
+                return Err("the PMU of this CPU counts instructions, but no cycles".to_string());
             }
             Err(error) => return Err(refused(error, "cycles")),
         };
-        instructions.enable().map_err(|error| format!("the kernel does not start counting ({error})"))?;
+        instructions.enable().map_err(|error| format!("the kernel cannot start the counters ({error})"))?;
         Ok(CoreCounters { instructions, cycles })
     }
 
     /// Running totals since `open`. An error where the kernel counted only part of the time, or
     /// where an event reads 0.
     pub fn read(&mut self) -> Result<Counts, String> {
-        let data = self.instructions.read().map_err(|error| format!("counters cannot be read ({error})"))?;
+        let data = self
+            .instructions
+            .read()
+            .map_err(|error| format!("the kernel cannot read the counters ({error})"))?;
         let counts =
             Counts { instructions: data[self.instructions.as_counter()], cycles: data[&self.cycles] };
         match (data.time_enabled(), data.time_running()) {
             (Some(enabled), Some(running)) => counts.over(enabled, running),
-            _ => Err("the kernel does not say how long it counted".to_string()),
+            _ => Err("the kernel does not report how long it counted".to_string()),
         }
     }
 
-    /// Why nothing can be counted here; `None` where it can.
+    /// Why this host cannot count; `None` if it can.
     pub fn refusal() -> Option<String> {
         CoreCounters::open().and_then(|mut counters| counters.read()).err()
     }
 }
 
 impl Counts {
-    /// The same, unless it was not counted all the time, or not at all: between start and reading
-    /// the thread has had some work in user space.
+    /// The counts, or an error if they cover only part of the time or are 0 (every thread executes
+    /// something in user space between start and reading).
     fn over(self, enabled: Duration, running: Duration) -> Result<Counts, String> {
         if running < enabled {
             let share = running.as_secs_f64() / enabled.as_secs_f64() * 100.0;
             return Err(format!(
-                "the kernel counted {share:.1} % of the time only: something else uses the counters \
-                 (perf, another profiler, kernel.nmi_watchdog), or the thread was on cores of two kinds"
+                "the kernel counted only {share:.1} % of the time: another profiler or kernel.nmi_watchdog uses \
+                 the counters, or the thread ran on cores of two kinds"
             ));
         }
         match self {
             Counts { instructions: 0, .. } => {
-                Err("the PMU here counts no instructions: it reads 0".to_string())
+                Err("the PMU of this CPU counts no instructions: it reads 0".to_string())
             }
-            Counts { cycles: 0, .. } => Err("the PMU here counts no cycles: it reads 0".to_string()),
+            Counts { cycles: 0, .. } => Err("the PMU of this CPU counts no cycles: it reads 0".to_string()),
             counted => Ok(counted),
         }
     }
 }
 
-/// The first event of a group; not started. The kernel and a hypervisor are left out, as a user may
-/// count.
+/// The first event of a group, not started. Kernel and hypervisor are excluded: users without
+/// privileges may count only user space.
 fn group(event: Hardware) -> io::Result<Group> {
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     Builder::new(event)
@@ -107,23 +111,21 @@ fn no_such_event(errno: Option<i32>) -> bool {
     matches!(errno, Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::ENXIO))
 }
 
-/// Why an event was refused, in words; `None` where the number says it best.
+/// Why the kernel refused an event; `None` if only the error number is known.
 fn refused(errno: Option<i32>, paranoid: Option<i32>, what: &str) -> Option<String> {
     match (errno, paranoid) {
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => Some(format!(
-            "the kernel lets nobody count {what} without CAP_PERFMON: kernel.perf_event_paranoid is {level}, \
-             2 or less would let us"
+            "counting {what} needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less (it is {level})"
         )),
         (Some(libc::EACCES | libc::EPERM), Some(level)) => Some(format!(
-            "a sandbox (seccomp or a security module) forbids perf events: kernel.perf_event_paranoid is {level}, \
-             which would let us"
+            "a sandbox (seccomp or a security module) forbids perf events; kernel.perf_event_paranoid ({level}) \
+             permits them"
         )),
         (Some(libc::ENOSYS), _) | (Some(libc::EACCES | libc::EPERM), None) => {
-            Some("this kernel, or a sandbox, has no perf events".to_string())
+            Some("this kernel or a sandbox provides no perf events".to_string())
         }
         _ if no_such_event(errno) => Some(format!(
-            "no PMU that counts {what}: most hypervisors show their guests none, and some CPUs have none that the \
-             kernel knows"
+            "no PMU counts {what}: most hypervisors hide it from guests, or the kernel has no driver for this CPU's"
         )),
         _ => None,
     }
@@ -137,10 +139,10 @@ mod tests {
     #[test]
     fn refusals_say_what_is_missing() {
         let of = |errno, paranoid| refused(Some(errno), paranoid, "instructions").unwrap_or_default();
-        assert!(of(libc::EACCES, Some(4)).contains("perf_event_paranoid is 4, 2 or less would let us"));
+        assert!(of(libc::EACCES, Some(4)).contains("perf_event_paranoid at 2 or less (it is 4)"));
         assert!(of(libc::EPERM, Some(2)).contains("sandbox"));
-        assert!(of(libc::EPERM, None).contains("no perf events"));
-        assert!(of(libc::ENOSYS, Some(2)).contains("no perf events"));
+        assert!(of(libc::EPERM, None).contains("provides no perf events"));
+        assert!(of(libc::ENOSYS, Some(2)).contains("provides no perf events"));
         for none in [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP] {
             assert!(of(none, Some(2)).contains("no PMU"));
         }

@@ -1,8 +1,7 @@
-//! Kernel counters read while a run goes on: files of /proc and /sys kept open and read again by
+//! Kernel counters read during a run: files of /proc and /sys that stay open and are read again by
 //! `pread`.
 //!
-//! They stand under a root directory as the snapshot does, so that a test replays any machine's
-//! counters by files.
+//! All paths start at a root directory, so tests can replay the counters of any host from files.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use model::{Conditions, CpuSet};
 
+mod available_memory;
 mod block_device;
 mod cpu_times;
 mod free_blocks;
@@ -19,35 +19,36 @@ mod moved;
 mod neighbours;
 mod network;
 mod pagemap;
-mod room;
+
 mod symbols;
 mod task;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use block_device::{BlockCounts, BlockDevice, polls, uncounted};
-pub use cpu_times::{CpuTime, CpuTimes, units_per_second};
+pub use available_memory::AvailableMemory;
+pub use block_device::{BlockCounts, BlockDevice, has_polled_queues, why_uncounted};
+pub use cpu_times::{CpuTime, CpuTimes, ticks_per_second};
 pub use free_blocks::{FreeBlocks, free_blocks};
 pub use identity::{boot_id, mount_of, start_ticks};
-pub use moved::{MovedMemory, MovedSoFar};
+pub use moved::{MovedMemory, MovedMemoryReading};
 pub use neighbours::Neighbours;
 pub use network::{NetworkCounters, NetworkTotals};
 pub use pagemap::{frames, frames_at, frames_hidden};
-pub use room::Room;
+
 pub use symbols::{Symbols, perf_paranoid, symbols_hidden};
 pub use task::{TaskCounters, TaskTotals};
-pub use tasks::{Look, Tasks, Used, descendants};
+pub use tasks::{TaskSample, TaskUsage, Tasks, descendants};
 
-/// A file that is read again and again; absent files are simply unknown.
-struct Gauge(Option<File>);
+/// A file that is read repeatedly. `None` if it is absent: its counters are unknown.
+struct CounterFile(Option<File>);
 
-impl Gauge {
-    fn open(path: &Path) -> Gauge {
-        Gauge(File::open(path).ok())
+impl CounterFile {
+    fn open(path: &Path) -> CounterFile {
+        CounterFile(File::open(path).ok())
     }
 
-    /// The whole text now, `None` where the file is absent or unreadable.
+    /// The current content; `None` if the file is absent or unreadable.
     fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> Option<&'b str> {
         let file = self.0.as_ref()?;
         let mut length = 0;
@@ -69,51 +70,51 @@ impl Gauge {
     }
 }
 
-/// The counters that say what the machine did while a visit ran.
+/// The counters that show what the host did while a visit ran.
 pub struct Counters {
-    stat: Gauge,
-    vmstat: Gauge,
-    pressure: [Gauge; 3],
-    /// `cpu.stat` of our cgroup and of each ancestor: a quota anywhere on the path throttles us.
-    throttles: Vec<Gauge>,
-    /// Where hits of a memory limit are counted, of our cgroup and of each ancestor.
-    limits: Vec<Gauge>,
-    group_pressure: Gauge,
-    thermal: Vec<Gauge>,
-    stat_pulse: Pulse,
+    stat: CounterFile,
+    vmstat: CounterFile,
+    pressure: [CounterFile; 3],
+    /// `cpu.stat` of this process's control group and of each ancestor: a quota of any of them
+    /// throttles this process.
+    throttles: Vec<CounterFile>,
+    /// Files that count hits of a memory limit, of this control group and each ancestor.
+    limits: Vec<CounterFile>,
+    group_pressure: CounterFile,
+    thermal: Vec<CounterFile>,
+    stat_advance: AdvanceCheck,
     buffer: Vec<u8>,
     ms_per_tick: f64,
 }
 
-/// Shows that a file's counters are alive: a total in it that grows on every real kernel has grown
-/// since it was first read. Sandboxes serve files whose numbers never move; what stands beside such
-/// a total is unknown, not zero.
+/// Checks that a file's counters are real: a total that grows on every kernel has grown since it was
+/// first read. Sandboxes serve files whose numbers never change; their other counters are unknown,
+/// not zero.
 #[derive(Default)]
-struct Pulse {
+struct AdvanceCheck {
     first: Option<f64>,
 }
 
-impl Pulse {
-    /// Notes the total; whether it has grown.
-    fn beats(&mut self, total: Option<f64>) -> bool {
+impl AdvanceCheck {
+    /// Whether the total is larger than at the first call.
+    fn has_advanced(&mut self, total: Option<f64>) -> bool {
         let Some(total) = total else { return false };
         total > *self.first.get_or_insert(total)
     }
 }
 
-/// One reading of all counters, in the kernel's own running totals.
+/// One reading of all counters: the kernel's running totals.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     at: Option<std::time::Instant>,
-    /// Whether `/proc/stat` has been seen to move.
-    stat_alive: bool,
-    /// Page faults of all tasks: the start of a process makes some.
+    /// The counters of `/proc/stat` have advanced since the first reading.
+    stat_advances: bool,
+    /// Page faults of all tasks; they advance whenever a process starts.
     faults: Option<f64>,
-    /// Time of all CPUs together, busy or not, ms.
+    /// Time of all CPUs together, busy or idle, ms.
     all_ms: Option<f64>,
-    /// By CPU number: busy time, and all time, ms.
-    spent: Vec<(u32, f64, f64)>,
-    /// Absent where none was ever counted: a host that hides stolen time looks the same.
+    cpus: Vec<CpuSpent>,
+    /// `None` if 0: a hypervisor that hides steal looks the same.
     steal_ms: Option<f64>,
     irq_ms: Option<f64>,
     psi_ms: [Option<f64>; 3],
@@ -128,8 +129,16 @@ pub struct Reading {
     group_psi_ms: Option<f64>,
 }
 
-/// Folders of our cgroup and its ancestors, ours first, in the hierarchies of the two controllers
-/// that can hold us back.
+/// Time of one CPU, ms.
+#[derive(Clone, Copy, Debug)]
+struct CpuSpent {
+    cpu: u32,
+    busy_ms: f64,
+    all_ms: f64,
+}
+
+/// Folders of this process's control group and its ancestors, its own first, in the hierarchies of
+/// the two controllers that can limit it.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     pub cpu: Vec<String>,
@@ -137,18 +146,18 @@ pub struct Groups {
 }
 
 impl Counters {
-    /// Opens what is there, all of it under `root`.
+    /// Opens the files that exist below `root`.
     pub fn open(root: &Path, groups: &Groups, cpus: &CpuSet) -> Counters {
         let under = |path: &str| root.join(path.trim_start_matches('/'));
         let pressure =
-            ["cpu", "memory", "io"].map(|kind| Gauge::open(&under(&format!("/proc/pressure/{kind}"))));
-        // Of each group the first of these files that is there.
-        let in_groups = |folders: &[String], names: &[&str]| -> Vec<Gauge> {
+            ["cpu", "memory", "io"].map(|kind| CounterFile::open(&under(&format!("/proc/pressure/{kind}"))));
+        // For each group the first of these files that exists.
+        let in_groups = |folders: &[String], names: &[&str]| -> Vec<CounterFile> {
             let first = |folder: &String| {
                 names
                     .iter()
-                    .map(|name| Gauge::open(&under(&format!("{folder}/{name}"))))
-                    .find(|gauge| gauge.0.is_some())
+                    .map(|name| CounterFile::open(&under(&format!("{folder}/{name}"))))
+                    .find(|file| file.0.is_some())
             };
             folders.iter().filter_map(first).collect()
         };
@@ -156,23 +165,23 @@ impl Counters {
             under(&format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count"))
         };
         Counters {
-            stat: Gauge::open(&under("/proc/stat")),
-            vmstat: Gauge::open(&under("/proc/vmstat")),
+            stat: CounterFile::open(&under("/proc/stat")),
+            vmstat: CounterFile::open(&under("/proc/vmstat")),
             pressure,
             throttles: in_groups(&groups.cpu, &["cpu.stat"]),
-            // Version 2, where the local file leaves out what happened further down; version 1.
+            // Version 2 (the local file excludes descendants), then version 1.
             limits: in_groups(&groups.memory, &["memory.events.local", "memory.events", "memory.failcnt"]),
             group_pressure: match groups.memory.first() {
-                Some(own) => Gauge::open(&under(&format!("{own}/memory.pressure"))),
-                None => Gauge(None),
+                Some(own) => CounterFile::open(&under(&format!("{own}/memory.pressure"))),
+                None => CounterFile(None),
             },
             thermal: cpus
                 .iter()
                 .flat_map(|cpu| [thermal(cpu, "core"), thermal(cpu, "package")])
-                .map(|path| Gauge::open(&path))
-                .filter(|gauge| gauge.0.is_some())
+                .map(|path| CounterFile::open(&path))
+                .filter(|file| file.0.is_some())
                 .collect(),
-            stat_pulse: Pulse::default(),
+            stat_advance: AdvanceCheck::default(),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }
@@ -182,22 +191,22 @@ impl Counters {
         let mut reading = Reading { at: Some(std::time::Instant::now()), ..Reading::default() };
         if let Some(text) = self.stat.read(&mut self.buffer) {
             read_stat(text, self.ms_per_tick, &mut reading);
-            reading.stat_alive = self.stat_pulse.beats(reading.all_ms);
+            reading.stat_advances = self.stat_advance.has_advanced(reading.all_ms);
         }
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
             let value = |name| field(text, name);
             reading.faults = value("pgfault");
             reading.swapped = value("pswpin").and_then(|pages_in| Some(pages_in + value("pswpout")?));
             reading.numa_migrated = value("numa_pages_migrated");
-            // One a zone, and one in all before Linux 4.8.
+            // One total for each zone; before Linux 4.8 a single one.
             reading.reclaim_stalls = sum_of(text, "allocstall");
             reading.refaulted = sum_of(text, "workingset_refault");
             reading.oom_kills = value("oom_kill");
         }
-        for (gauge, total) in self.pressure.iter().zip(&mut reading.psi_ms) {
-            *total = gauge.read(&mut self.buffer).and_then(pressure_total_ms);
+        for (file, total) in self.pressure.iter().zip(&mut reading.psi_ms) {
+            *total = file.read(&mut self.buffer).and_then(pressure_total_ms);
         }
-        // No kernel that counts pressure has seen none at all since it was started.
+        // Every kernel that counts pressure has seen some since its boot.
         if reading.psi_ms.iter().flatten().all(|total| *total == 0.0) {
             reading.psi_ms = [None; 3];
         }
@@ -211,32 +220,33 @@ impl Counters {
 }
 
 impl Reading {
-    /// What happened from `earlier` to this reading. `own_ms` is the CPU time of our own processes
-    /// in between; `seats` the CPUs that they were placed on.
+    /// The differences to an `earlier` reading. `own_ms`: CPU time of Assay's own processes in
+    /// between; `seats`: the CPUs that they were placed on.
     pub fn since(&self, earlier: &Reading, own_ms: f64, seats: &CpuSet) -> Conditions {
         let wall_ms = match (self.at, earlier.at) {
             (Some(now), Some(then)) => (now - then).as_secs_f64() * 1e3,
             _ => 0.0,
         };
-        let alive = self.stat_alive && self.keeps_time(earlier, wall_ms);
-        let known = alive && !self.spent.is_empty() && !earlier.spent.is_empty();
+        let stat_advances = self.stat_advances && self.keeps_time(earlier, wall_ms);
+        let known = stat_advances && !self.cpus.is_empty() && !earlier.cpus.is_empty();
         let busy_on = |wanted: &dyn Fn(u32) -> bool| -> f64 {
-            self.grown(earlier).filter(|(cpu, ..)| wanted(*cpu)).map(|(_, busy, _)| busy).sum()
+            self.spent_since(earlier).filter(|spent| wanted(spent.cpu)).map(|spent| spent.busy_ms).sum()
         };
         let minus = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
-        let of_stat = |now: Option<f64>, then| minus(now.filter(|_| alive), then);
+        let of_stat = |now: Option<f64>, then| minus(now.filter(|_| stat_advances), then);
         let faulted = minus(self.faults, earlier.faults).is_some_and(|faults| faults > 0.0);
         let of_vmstat = |now: Option<f64>, then| minus(now.filter(|_| faulted), then);
-        // No pressure at all is believed beside counters that move.
-        let pressure =
-            |kind: usize| minus(self.psi_ms[kind], earlier.psi_ms[kind]).filter(|ms| alive || *ms > 0.0);
+        // A pressure of 0 counts only if other counters advance.
+        let pressure = |kind: usize| {
+            minus(self.psi_ms[kind], earlier.psi_ms[kind]).filter(|ms| stat_advances || *ms > 0.0)
+        };
         Conditions {
             wall_ms,
-            cpus: self.spent.len() as u32,
+            cpus: self.cpus.len() as u32,
             busy_ms: known.then(|| busy_on(&|_| true)),
             own_ms: Some(own_ms),
-            // Not clipped at zero: ticks of 10 ms err to both sides, and clipped errors would add
-            // up over visits.
+            // May be negative: ticks of 10 ms err to both sides, and errors clipped at 0 would add up
+            // over visits.
             others_on_seats_ms: (known && !seats.is_empty())
                 .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
             steal_ms: of_stat(self.steal_ms, earlier.steal_ms),
@@ -257,53 +267,50 @@ impl Reading {
         }
     }
 
-    /// By CPU what it was busy for since `earlier`, and all of its time, ms. A CPU that came online
-    /// in between has no earlier total, one that was re-plugged may start again at 0.
-    fn grown<'r>(&'r self, earlier: &'r Reading) -> impl Iterator<Item = (u32, f64, f64)> + 'r {
-        self.spent.iter().filter_map(|(cpu, busy, all)| {
-            let (_, busy_then, all_then) = earlier.spent.iter().find(|(other, ..)| other == cpu)?;
-            Some((*cpu, (busy - busy_then).max(0.0), (all - all_then).max(0.0)))
+    /// Time that each CPU spent since `earlier`. A CPU that came online in between has no earlier
+    /// total and is left out; one that was re-plugged may start again at 0.
+    fn spent_since<'r>(&'r self, earlier: &'r Reading) -> impl Iterator<Item = CpuSpent> + 'r {
+        self.cpus.iter().filter_map(|now| {
+            let then = earlier.cpus.iter().find(|then| then.cpu == now.cpu)?;
+            let (busy_ms, all_ms) = (now.busy_ms - then.busy_ms, now.all_ms - then.all_ms);
+            Some(CpuSpent { cpu: now.cpu, busy_ms: busy_ms.max(0.0), all_ms: all_ms.max(0.0) })
         })
     }
 
-    /// Whether the CPUs' busy and idle time grew with the time that passed: counters that moved
-    /// once may stand still now. Too short a time says nothing, as the kernel counts in ticks.
+    /// Whether the CPUs' busy and idle time grew with the wall time: counters that advanced once may
+    /// have stopped. Always true for short times, because the kernel counts in ticks.
     fn keeps_time(&self, earlier: &Reading, wall_ms: f64) -> bool {
-        let (cpus, all) = self.grown(earlier).fold((0.0f64, 0.0), |(n, sum), (.., all)| (n + 1.0, sum + all));
-        wall_ms < JUDGED_MS || all >= LEAST_COUNTED * wall_ms * cpus.max(1.0)
+        let (cpus, all_ms) =
+            self.spent_since(earlier).fold((0.0f64, 0.0), |(n, sum), spent| (n + 1.0, sum + spent.all_ms));
+        wall_ms < MIN_JUDGED_MS || all_ms >= MIN_COUNTED_SHARE * wall_ms * cpus.max(1.0)
     }
 }
 
-/// A tick of 10 ms is little of so long a time.
-const JUDGED_MS: f64 = 100.0;
-/// Lost ticks of a guest whose host gives it little time leave more than this share of it.
-const LEAST_COUNTED: f64 = 0.1;
+/// Shortest wall time for [`Reading::keeps_time`]: ten ticks of 10 ms.
+const MIN_JUDGED_MS: f64 = 100.0;
+/// A guest that rarely runs loses ticks, but counts more than this share of the wall time.
+const MIN_COUNTED_SHARE: f64 = 0.1;
 
-/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. Guest
-/// time is part of user time already; steal is nobody's work.
+/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. User time
+/// includes guest time; steal is not busy time.
 fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
     for line in text.lines() {
         let Some(rest) = line.strip_prefix("cpu") else { continue };
         let mut fields = rest.split_ascii_whitespace();
-        let (cpu, numbers): (Option<u32>, Vec<f64>) = match rest.starts_with(' ') {
-            true => (None, fields.filter_map(|number| number.parse().ok()).collect()),
-            false => {
-                let cpu = fields.next().and_then(|number| number.parse().ok());
-                (cpu, fields.filter_map(|number| number.parse().ok()).collect())
-            }
-        };
+        // The line of all CPUs together has no number.
+        let is_total = rest.starts_with(' ');
+        let cpu: Option<u32> =
+            if is_total { None } else { fields.next().and_then(|number| number.parse().ok()) };
+        let numbers: Vec<f64> = fields.filter_map(|number| number.parse().ok()).collect();
         let ms = |index: usize| numbers.get(index).map(|ticks| ticks * ms_per_tick);
-        match (cpu, rest.starts_with(' ')) {
-            (Some(cpu), false) => {
-                let busy = [0, 1, 2, 5, 6].into_iter().filter_map(ms).sum();
-                reading.spent.push((cpu, busy, (0..8).filter_map(ms).sum()));
-            }
-            (None, true) => {
-                reading.all_ms = Some((0..8).filter_map(ms).sum());
-                reading.steal_ms = ms(7).filter(|ms| *ms > 0.0);
-                reading.irq_ms = ms(5).and_then(|irq| Some(irq + ms(6)?));
-            }
-            _ => {}
+        let all_ms = (0..8).filter_map(ms).sum();
+        if let Some(cpu) = cpu {
+            let busy_ms = [0, 1, 2, 5, 6].into_iter().filter_map(ms).sum();
+            reading.cpus.push(CpuSpent { cpu, busy_ms, all_ms });
+        } else if is_total {
+            reading.all_ms = Some(all_ms);
+            reading.steal_ms = ms(7).filter(|ms| *ms > 0.0);
+            reading.irq_ms = ms(5).and_then(|irq| Some(irq + ms(6)?));
         }
     }
 }
@@ -320,8 +327,8 @@ fn throttled_ms(text: &str) -> Option<f64> {
     field(text, "throttled_usec").map(|us| us / 1e3).or_else(|| Some(field(text, "throttled_time")? / 1e6))
 }
 
-/// `memory.events` (v2): the limit itself and the one above which tasks are slowed;
-/// `memory.failcnt` (v1): a bare number.
+/// `memory.events` (v2): hits of `memory.max` and of `memory.high`; `memory.failcnt` (v1): a bare
+/// number.
 fn limit_hits(text: &str) -> Option<f64> {
     match (field(text, "high"), field(text, "max")) {
         (None, None) => text.trim().parse().ok(),
@@ -329,17 +336,16 @@ fn limit_hits(text: &str) -> Option<f64> {
     }
 }
 
-/// What the gauges that can be read say, added up.
-fn sum(gauges: &[Gauge], buffer: &mut Vec<u8>, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
-    let values = gauges.iter().filter_map(|gauge| gauge.read(buffer).and_then(&value));
-    values.fold(None, |all: Option<f64>, this| Some(all.unwrap_or(0.0) + this))
+/// The sum over all files that can be read; `None` if none can.
+fn sum(files: &[CounterFile], buffer: &mut Vec<u8>, value: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    files.iter().filter_map(|file| file.read(buffer).and_then(&value)).reduce(|sum, value| sum + value)
 }
 
-/// The numbers of all lines whose names begin so, added up.
-fn sum_of(text: &str, beginning: &str) -> Option<f64> {
-    let lines = text.lines().filter(|line| line.starts_with(beginning));
+/// The sum of the numbers of all lines that start with `prefix`; `None` if there is none.
+fn sum_of(text: &str, prefix: &str) -> Option<f64> {
+    let lines = text.lines().filter(|line| line.starts_with(prefix));
     let numbers = lines.filter_map(|line| line.split_once(' ')?.1.trim().parse::<f64>().ok());
-    numbers.fold(None, |all: Option<f64>, this| Some(all.unwrap_or(0.0) + this))
+    numbers.reduce(|sum, number| sum + number)
 }
 
 /// The number after `name ` at the start of a line.
@@ -347,10 +353,15 @@ fn field(text: &str, name: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
-/// Counters of the calling task itself, read around each window: about a microsecond a reading.
+/// The wait time in a `schedstat` file: time that the task was runnable and had no CPU, ns.
+fn wait_ns_of(schedstat: &str) -> Option<f64> {
+    schedstat.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Counters of the calling task, read around each sample; a reading takes about 1 µs.
 pub struct OwnCounters {
-    schedstat: Gauge,
-    stat: Gauge,
+    schedstat: CounterFile,
+    stat: CounterFile,
     buffer: Vec<u8>,
     ms_per_tick: f64,
 }
@@ -358,8 +369,8 @@ pub struct OwnCounters {
 impl OwnCounters {
     pub fn open() -> OwnCounters {
         OwnCounters {
-            schedstat: Gauge::open(Path::new("/proc/self/schedstat")),
-            stat: Gauge::open(Path::new("/proc/stat")),
+            schedstat: CounterFile::open(Path::new("/proc/self/schedstat")),
+            stat: CounterFile::open(Path::new("/proc/stat")),
             buffer: Vec::new(),
             ms_per_tick: 1000.0 / rustix::param::clock_ticks_per_second() as f64,
         }
@@ -367,11 +378,10 @@ impl OwnCounters {
 
     /// Time that this task was runnable and had no CPU, ns since its start.
     pub fn wait_ns(&mut self) -> Option<f64> {
-        let text = self.schedstat.read(&mut self.buffer)?;
-        text.split_ascii_whitespace().nth(1)?.parse().ok()
+        self.schedstat.read(&mut self.buffer).and_then(wait_ns_of)
     }
 
-    /// Stolen time of one CPU so far, ms.
+    /// Steal of one CPU so far, ms.
     pub fn steal_ms(&mut self, cpu: u32) -> Option<f64> {
         let text = self.stat.read(&mut self.buffer)?;
         let name = format!("cpu{cpu} ");
@@ -380,23 +390,24 @@ impl OwnCounters {
     }
 }
 
-/// CPU migrations of the calling process so far, where the kernel was built to tell.
+/// CPU migrations of the calling process so far; `None` if the kernel does not report them
+/// (CONFIG_SCHED_DEBUG).
 pub fn own_migrations() -> Option<u64> {
     migrations(&std::fs::read_to_string("/proc/self/sched").ok()?)
 }
 
-/// What a `sched` file says of migrations.
+/// Migrations in a `sched` file.
 fn migrations(text: &str) -> Option<u64> {
     sched_count(text, "se.nr_migrations")
 }
 
-/// A count of a `sched` file.
+/// A counter in a `sched` file.
 fn sched_count(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split(':').nth(1)?.trim().parse().ok()
 }
 
-/// What a task has cost so far that only /proc tells.
+/// Costs of a task so far that only /proc reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TaskCost {
     /// Time that it was runnable and had no CPU, ns.
@@ -408,47 +419,47 @@ pub struct TaskCost {
 
 /// The cost of one task of a process, which may have ended but not be reaped.
 pub fn task_cost(process: u32, task: u32) -> TaskCost {
-    // A process's own files are its first task's: of these the kernel has fewer entries to forget
-    // when it is reaped.
+    // A process's files are those of its first task; reading them leaves the kernel fewer directory
+    // entries to free when the process is reaped.
     let folder =
         if process == task { format!("/proc/{task}") } else { format!("/proc/{process}/task/{task}") };
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).ok();
     let sched = read("sched").unwrap_or_default();
     let counted = |name: &str| sched_count(&sched, name).map(|count| count as f64);
     TaskCost {
-        wait_ns: read("schedstat").and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok()),
+        wait_ns: read("schedstat").and_then(|text| wait_ns_of(&text)),
         migrations: counted("se.nr_migrations"),
         voluntary: counted("nr_voluntary_switches"),
         involuntary: counted("nr_involuntary_switches"),
     }
 }
 
-/// Context switches of the whole machine since it booted.
+/// Context switches of the whole host since its boot.
 pub fn machine_switches() -> Option<f64> {
     field(&std::fs::read_to_string("/proc/stat").ok()?, "ctxt")
 }
 
-/// A field of a `stat` file of a process or a thread by its number in proc(5), from the state (3)
-/// on: the name before it may itself hold brackets and blanks.
+/// A field of a `stat` file of a process or thread by its number in proc(5), from the state (3) on;
+/// the name before it may contain brackets and blanks.
 fn field_of<T: std::str::FromStr>(text: &str, number: usize) -> Option<T> {
     let (_, tail) = text.rsplit_once(')')?;
     tail.split_ascii_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
 }
 
-/// Names of a folder that are numbers.
+/// The numeric names in a folder.
 fn numbers(folder: &Path) -> impl Iterator<Item = u32> + use<> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Bytes of the range `start..start + len` of this process that huge pages back, from
-/// `/proc/self/smaps`.
+/// Bytes of the range `start..start + len` of this process that are on huge pages
+/// (`/proc/self/smaps`).
 pub fn huge_bytes(start: usize, len: usize) -> Option<u64> {
     huge_bytes_of(&[(start, len)])
 }
 
-/// The same of several ranges (address, bytes) together; neighbours may lie in one area of the
-/// kernel's.
+/// The same for several ranges (address, bytes) together, which may lie in one mapping of the
+/// kernel.
 pub fn huge_bytes_of(ranges: &[(usize, usize)]) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/smaps").ok()?;
     let (mut total, mut inside) = (0, false);
@@ -468,13 +479,13 @@ pub fn huge_bytes_of(ranges: &[(usize, usize)]) -> Option<u64> {
     Some(total.min(all))
 }
 
-/// Drops every clean page of the page cache of the whole machine (`vm.drop_caches`, root only): a
-/// disturbance for all, which users ask for by name.
+/// Drops all clean pages of the host's page cache (`vm.drop_caches`, root only). This slows other
+/// programs, so users must request it.
 pub fn drop_all_caches() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1")
 }
 
-/// Makes the calling process as likely to be killed for want of memory as its parent is.
+/// Gives the calling process the OOM score adjustment of its parent.
 pub fn die_as_the_parent_does() {
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid());
     let score = parent.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).ok());
@@ -483,10 +494,8 @@ pub fn die_as_the_parent_does() {
     }
 }
 
-/// Makes the calling process the first to go when memory ends: a visit may die of it, the run must
-/// not.
+/// Makes the calling process the OOM killer's first choice: a visit may be killed, the run must not.
 pub fn be_first_to_die() {
-    // Raising one's own score needs no privilege; where /proc is not writable the visit is as safe
-    // as before.
+    // Raising one's own score needs no privilege; if /proc is not writable, the score stays.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }

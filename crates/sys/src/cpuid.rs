@@ -1,14 +1,14 @@
-//! What the CPU says of itself, as text in the snapshot: for the hypervisor's name and what the
-//! kernel does not pass on.
+//! Raw CPUID leaves as text in the snapshot: the hypervisor's name and what the kernel does not
+//! report.
 
 use model::{CpuSet, Snapshot};
 
-/// Adds the leaves of the CPU that we happen to be on as `probe:cpuid/N`, a line each:
+/// Inserts the CPUID leaves of the current CPU as `probe:cpuid/N`, one line for each subleaf:
 /// `mask eax ebx ecx edx => eax ebx ecx edx`, all hexadecimal; mask bit 0: eax is significant, bit
 /// 2: ecx is.
 ///
-/// One CPU is enough for what the kernel's own files do not tell, and cpuid is slow in guests,
-/// where it traps.
+/// One CPU suffices for what the kernel's files lack, and CPUID is slow in guests, where every
+/// execution exits to the hypervisor.
 #[cfg(target_arch = "x86_64")]
 pub fn probe(snapshot: &mut Snapshot) {
     let text = x86::dump();
@@ -16,8 +16,8 @@ pub fn probe(snapshot: &mut Snapshot) {
     snapshot.entries.insert(format!("probe:cpuid/{cpu}"), model::Entry::Text(text));
 }
 
-/// The same of each of these CPUs, on itself: for who shares a cache, where no file tells. A CPU
-/// that the calling thread cannot be moved to is left out.
+/// Inserts the leaves of each of these CPUs, read on that CPU: they tell which CPUs share a cache
+/// if no file of the kernel does. CPUs that the calling thread cannot move to are left out.
 #[cfg(target_arch = "x86_64")]
 pub fn probe_each(snapshot: &mut Snapshot, cpus: &CpuSet) {
     for cpu in cpus.iter() {
@@ -27,20 +27,20 @@ pub fn probe_each(snapshot: &mut Snapshot, cpus: &CpuSet) {
     }
 }
 
-/// Whether [`trap`] does anything on this architecture.
-pub const TRAPS: bool = cfg!(target_arch = "x86_64");
+/// Whether [`cause_vm_exit`] does anything on this architecture.
+pub const CAUSES_VM_EXIT: bool = cfg!(target_arch = "x86_64");
 
-/// Asks the CPU for its highest leaf. Under a hypervisor that is an exit and hardly more: the host
-/// answers in the CPU's place.
+/// Executes CPUID for the highest leaf. In a guest the instruction always exits to the hypervisor,
+/// which answers it with little further work.
 #[inline]
-pub fn trap() -> u32 {
+pub fn cause_vm_exit() -> u32 {
     #[cfg(target_arch = "x86_64")]
     return raw_cpuid::native_cpuid::cpuid_count(0, 0).eax;
     #[cfg(not(target_arch = "x86_64"))]
     0
 }
 
-/// Other architectures tell their identity in /proc/cpuinfo and /sys alone.
+/// Other architectures report their identity in /proc/cpuinfo and /sys only.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn probe(_: &mut Snapshot) {}
 
@@ -53,26 +53,28 @@ mod x86 {
 
     use raw_cpuid::native_cpuid::cpuid_count;
 
-    /// Leaves with subleaves, and how many of them are worth asking for.
+    /// Leaves with subleaves, and the number of subleaves that are read.
     const SUBLEAVES: [(u32, u32); 6] =
         [(0x4, 8), (0x7, 3), (0xb, 6), (0x1f, 8), (0x8000_001d, 8), (0x8000_0026, 6)];
-    /// A CPU or hypervisor that claims more leaves than this in a range is not believed.
-    const LEAVES_MAX: u32 = 0x40;
+    /// A range in which a CPU or hypervisor reports more leaves than this is ignored.
+    const MAX_LEAVES: u32 = 0x40;
+    // Masks of a line: which input registers are significant.
+    const EAX: u32 = 1;
+    const EAX_AND_ECX: u32 = 5;
 
     pub fn dump() -> String {
         let mut text = String::from("# mask e[abcd]x => e[abcd]x\n");
         for first in [0, 0x4000_0000, 0x8000_0000] {
             let highest = cpuid_count(first, 0).eax;
-            // The hypervisor's range exists only under one; elsewhere the answer is that of another
-            // leaf.
+            // Without a hypervisor its range does not exist: the CPU answers with another leaf.
             let hypervisor_bit = cpuid_count(1, 0).ecx & (1 << 31) != 0;
-            if highest < first || highest - first > LEAVES_MAX || (first == 0x4000_0000 && !hypervisor_bit) {
+            if highest < first || highest - first > MAX_LEAVES || (first == 0x4000_0000 && !hypervisor_bit) {
                 continue;
             }
             for leaf in first..=highest {
                 let subleaves = SUBLEAVES.iter().find(|(other, _)| *other == leaf).map(|(_, count)| *count);
                 for subleaf in 0..subleaves.unwrap_or(1) {
-                    let mask = if subleaves.is_some() { 5 } else { 1 };
+                    let mask = if subleaves.is_some() { EAX_AND_ECX } else { EAX };
                     let r = cpuid_count(leaf, subleaf);
                     let _ = writeln!(
                         text,
@@ -99,7 +101,7 @@ mod tests {
         probe_each(&mut snapshot, &cpus);
         // All of this architecture's CPUs answer, or on others none.
         let answered = snapshot.below("probe:cpuid").count();
-        assert_eq!(answered, if TRAPS { cpus.len() } else { known });
+        assert_eq!(answered, if CAUSES_VM_EXIT { cpus.len() } else { known });
         assert_eq!(crate::affinity::allowed().expect("affinity"), cpus, "restored");
         for (path, _) in snapshot.below("probe:cpuid") {
             let text = snapshot.text(path).expect("text");

@@ -1,14 +1,13 @@
-//! Where some tasks spend their CPU time as far as it concerns the kernel's locks: by samples of
-//! whole CPUs, each the address that was at work when a timer fired.
+//! The share of CPU time that some tasks spend on locks of the kernel, by sampling whole CPUs: each
+//! sample is the address that a CPU executed when a timer fired.
 //!
-//! The CPUs are sampled, not the tasks: events that follow tasks are switched with them, which a
-//! program that does little but switch would feel. What ran beside the tasks is sampled, too, and
-//! left out by its number afterwards.
+//! CPUs are sampled, not tasks: the kernel switches events that follow tasks with them, which would
+//! slow a program that mainly switches. Samples of other tasks are dropped afterwards by task id.
 //!
-//! The timer is the kernel's CPU clock, which every machine has. It is an interrupt: where
-//! interrupts are masked it waits, and the sample falls where they come back. So time with
-//! interrupts masked, spinning for such a lock as well as the work under it, is seen in the
-//! function that lets the lock go and unmasks: it has a share of its own.
+//! The timer is the kernel's CPU clock, which every host has. It is an interrupt: while interrupts
+//! are masked it waits, and the sample falls where they are unmasked. Time with interrupts masked
+//! (spinning for such a lock, and the work under it) therefore shows up in the function that
+//! releases the lock and unmasks; it is counted as a share of its own.
 
 use std::collections::HashSet;
 use std::io;
@@ -19,28 +18,28 @@ use perf_event::{Builder, SampleFlag, Sampler};
 
 use super::{affinity, counters};
 
-/// CPU time between two samples. No divisor of the kernel's tick, or all samples might fall behind
-/// one.
+/// CPU time between two samples, ns; not a divisor of the kernel's tick, so samples do not follow
+/// it in step.
 const PERIOD_NS: u64 = 997_001;
-/// Bytes of samples that are kept of each CPU: those of 11 s.
-const RING: usize = 256 << 10;
-/// With fewer samples a share is a guess: the standard error of half of them is 5 %.
-const FEWEST: u64 = 100;
+/// Size of the sample buffer of each CPU, bytes: enough for 11 s.
+const RING_BYTES: usize = 256 << 10;
+/// With 100 samples the standard error of a share of one half is 5 %.
+const MIN_SAMPLES: u64 = 100;
 
-/// Samples CPUs between `start` and `stop`, where the kernel lets us.
+/// Samples CPUs between `start` and `stop`, or holds the reason why it cannot.
 pub struct LockSampler(Result<Vec<Sampler>, String>);
 
-/// What became of the CPU time of some tasks.
+/// How some tasks spent their CPU time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockShares {
     /// Samples of these tasks.
     pub samples: u64,
     /// Share of them in functions that take a lock, or wait for one.
     pub locks: f64,
-    /// Share of them where a lock is let go and interrupts come back: what had them masked is not
-    /// told apart.
+    /// Share of them in functions that release a lock and unmask interrupts: time with interrupts
+    /// masked, whatever the reason.
     pub masked: f64,
-    /// The rings were full before the end: the shares are of the time until then.
+    /// A sample buffer filled up before the end: the shares cover the time until then.
     pub full: bool,
 }
 
@@ -50,12 +49,12 @@ impl LockSampler {
         LockSampler(open())
     }
 
-    /// Samples nothing.
+    /// A sampler that never samples.
     pub fn none() -> LockSampler {
-        LockSampler(Err("nothing was sampled".to_string()))
+        LockSampler(Err("sampling was not requested".to_string()))
     }
 
-    /// Why nothing can be sampled here.
+    /// Why this host cannot sample; `None` if it can.
     pub fn refusal() -> Option<String> {
         open().err()
     }
@@ -74,11 +73,11 @@ impl LockSampler {
             Err(_) => None,
         };
         if let Some(error) = failed {
-            self.0 = Err(format!("the kernel does not start or stop sampling ({error})"));
+            self.0 = Err(format!("the kernel cannot start or stop sampling ({error})"));
         }
     }
 
-    /// The shares of these tasks, or why there are none.
+    /// The shares of these tasks, or why they are unknown.
     pub fn shares(self, tasks: &HashSet<u32>) -> Result<LockShares, String> {
         let mut events = self.0?;
         let mut addresses = Vec::new();
@@ -86,7 +85,7 @@ impl LockSampler {
         for event in &mut events {
             let mut bytes = 0;
             while let Some(record) = event.next_record() {
-                // The header is not part of its length.
+                // The record's length excludes its header.
                 bytes += record.len() + 8;
                 if let Ok(Record::Sample(sample)) = record.parse_record()
                     && sample.tid().is_some_and(|task| tasks.contains(&task))
@@ -94,13 +93,16 @@ impl LockSampler {
                     addresses.extend(sample.ip());
                 }
             }
-            full |= bytes + 64 > RING;
+            full |= bytes + 64 > RING_BYTES;
         }
-        if (addresses.len() as u64) < FEWEST {
-            return Err(format!("only {} samples of the tasks were taken", addresses.len()));
+        if (addresses.len() as u64) < MIN_SAMPLES {
+            return Err(format!(
+                "{} samples of the tasks are too few: a share needs {MIN_SAMPLES}",
+                addresses.len()
+            ));
         }
         let symbols = counters::Symbols::of_kernel(Kind::of)?;
-        Ok(LockShares { full, ..shares(addresses.into_iter().map(|address| symbols.at(address))) })
+        Ok(LockShares { full, ..shares(addresses.into_iter().map(|address| symbols.kind_at(address))) })
     }
 }
 
@@ -119,7 +121,8 @@ fn open() -> Result<Vec<Sampler>, String> {
     if let Some(why) = counters::symbols_hidden() {
         return Err(why);
     }
-    let cpus = affinity::allowed().map_err(|error| format!("our CPUs are not known ({error})"))?;
+    let cpus =
+        affinity::allowed().map_err(|error| format!("the kernel does not report allowed CPUs ({error})"))?;
     let event = |cpu: u32| {
         let event = Builder::new(Software::CPU_CLOCK)
             .any_pid()
@@ -130,25 +133,27 @@ fn open() -> Result<Vec<Sampler>, String> {
             .sample(SampleFlag::IP | SampleFlag::TID)
             .build()
             .map_err(|error| refused(&error, counters::perf_paranoid()))?;
-        event.sampled(RING).map_err(|error| format!("no memory for samples (perf_event_mlock_kb): {error}"))
+        event
+            .sampled(RING_BYTES)
+            .map_err(|error| format!("no memory for samples (kernel.perf_event_mlock_kb): {error}"))
     };
     cpus.iter().map(event).collect()
 }
 
-/// Why events were refused, in words.
+/// Why the kernel refused the events.
 fn refused(error: &io::Error, paranoid: Option<i32>) -> String {
     match (error.raw_os_error(), paranoid) {
         (Some(libc::EACCES | libc::EPERM), Some(level)) => format!(
-            "the kernel lets nobody sample CPUs without CAP_PERFMON (kernel.perf_event_paranoid is {level}), or a sandbox forbids it"
+            "sampling CPUs needs CAP_PERFMON (kernel.perf_event_paranoid is {level}), or a sandbox forbids it"
         ),
         (Some(libc::ENOSYS), _) | (Some(libc::EACCES | libc::EPERM), None) => {
-            "this kernel, or a sandbox, has no perf events".to_string()
+            "this kernel or a sandbox provides no perf events".to_string()
         }
-        _ => format!("the kernel does not sample CPUs ({error})"),
+        _ => format!("the kernel cannot sample CPUs ({error})"),
     }
 }
 
-/// What a function of the kernel is to us.
+/// What a kernel function does with locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Other,
@@ -156,16 +161,15 @@ enum Kind {
     Lock,
 }
 
-/// Functions that wait for a lock in line or by spinning on it: these are called only when somebody
-/// else has it.
-const WAITS: [&str; 12] = [
+/// Functions that queue for a lock or spin on it; the kernel calls them only for a contended lock.
+const WAITING: [&str; 12] = [
     "native_queued_spin_lock_slowpath",
     "__pv_queued_spin_lock_slowpath",
     // Without paravirtual locks, and on other architectures than x86.
     "queued_spin_lock_slowpath",
     "queued_read_lock_slowpath",
     "queued_write_lock_slowpath",
-    // A guest's CPU that halts until the lock is free; tasks halt for nothing else.
+    // A guest's CPU halts until the lock is free; tasks halt for no other reason.
     "kvm_wait",
     "xen_qlock_wait",
     "hv_qlock_wait",
@@ -175,11 +179,10 @@ const WAITS: [&str; 12] = [
     "rwsem_optimistic_spin",
 ];
 
-/// Beginnings of names of functions that take a lock: a free one in them alone, a contended one
-/// through those above or by sleeping. Unlocking is none of it. Futexes and rt_mutexes are left
-/// out: those of programs are their own locks, and a kernel whose spin locks are rt_mutexes sleeps
-/// for them, which no sample of CPU time sees.
-const TAKES: [&str; 15] = [
+/// Prefixes of functions that take a lock: a free one directly, a contended one through the
+/// functions above or by sleeping. Left out: unlocking, futexes (locks of programs) and rt_mutexes
+/// (they sleep, which samples of CPU time do not see).
+const TAKING_PREFIXES: [&str; 15] = [
     "_raw_spin_lock",
     "_raw_spin_trylock",
     "_raw_read_lock",
@@ -199,9 +202,9 @@ const TAKES: [&str; 15] = [
 
 impl Kind {
     fn of(name: &str) -> Kind {
-        // What compilers make of a function: `.constprop.0`, `.isra.0`, `.cold`.
+        // Compilers add suffixes: `.constprop.0`, `.isra.0`, `.cold`.
         let name = name.split('.').next().unwrap_or(name);
-        if WAITS.contains(&name) || TAKES.iter().any(|start| name.starts_with(start)) {
+        if WAITING.contains(&name) || TAKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             Kind::Lock
         } else if name.starts_with("_raw_") && name.contains("_unlock_irq") {
             Kind::Unmask
@@ -268,7 +271,7 @@ mod tests {
     fn refusals_say_what_is_missing() {
         let of = |number, paranoid| refused(&io::Error::from_raw_os_error(number), paranoid);
         assert!(of(libc::EACCES, Some(2)).contains("perf_event_paranoid is 2"));
-        assert!(of(libc::EPERM, None).contains("no perf events"));
+        assert!(of(libc::EPERM, None).contains("provides no perf events"));
         assert!(of(libc::EMFILE, Some(2)).contains("open files"));
     }
 
@@ -290,10 +293,9 @@ mod tests {
             };
             // Ticks that came while the host had the CPU are one sample, so a while may have too
             // few.
-            let taken = [300, 1200, 4800]
-                .into_iter()
-                .map(computed)
-                .find(|(shares, _)| !shares.as_ref().is_err_and(|why| why.contains("samples of the tasks")));
+            let taken = [300, 1200, 4800].into_iter().map(computed).find(|(shares, _)| {
+                !shares.as_ref().is_err_and(|why| why.contains("samples of the tasks are too few"))
+            });
             match taken.expect("computing for five seconds is sampled") {
                 (Err(why), _) => {
                     let words = format!("skipped a_task_that_computes_is_sampled_and_has_no_lock: {why}\n");

@@ -1,5 +1,5 @@
-//! A private directory for the files of one visit, gone with it: removed on drop, or by the next
-//! start after a kill.
+//! A private directory for the files of one visit: removed on drop, or after a kill by the next
+//! start.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 
 use super::random::random;
-use marker::{Marker, Name, Named};
+use marker::{Marker, Name, NameForm};
 
 mod marker;
 mod proof;
 
-/// An empty directory of our own. Its lock tells others that its owner lives, on whichever side of
-/// a namespace.
+/// A directory made by this process. While its owner lives it is locked; other processes see the
+/// lock from any namespace.
 pub struct Scratch {
     parent: OwnedFd,
     name: Name,
@@ -29,50 +29,48 @@ fn open_parent(parent: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Whoever has not named a directory is told who did.
+/// The error text names TMPDIR if the user gave no directory.
 fn cannot_open(directory: &Path) -> String {
-    let temporary = directory == std::env::temp_dir();
-    match std::env::var_os("TMPDIR").filter(|_| temporary) {
+    let is_default = directory == std::env::temp_dir();
+    match std::env::var_os("TMPDIR").filter(|_| is_default) {
         Some(named) => format!(
-            "cannot open the directory {named:?} that TMPDIR names: set TMPDIR to one that is there (benchmarks of files and disks also \
-             take --dir)"
+            "cannot open the directory {named:?} that TMPDIR names: set TMPDIR to an existing directory (file and disk \
+             benchmarks also take --dir)"
         ),
-        None => format!("cannot open the directory {}: name one that is there", directory.display()),
+        None => format!("cannot open the directory {}: name an existing one", directory.display()),
     }
 }
 
-/// Opens a directory by its name in another one, itself and no link to it.
-fn open_folder(at: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    proof::enter(at, name, OFlags::RDONLY | OFlags::DIRECTORY)
+/// Opens a directory in another one by name; never follows a link.
+fn open_folder(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    proof::enter(parent, name, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 impl Scratch {
-    /// Makes one in `parent`, after removing those that killed owners left there. `holds`: the
-    /// names of all that the owner will put in, in which `#` stands for digits; a FIFO's ends with
-    /// `|`, and with `/` that of a folder, which programs fill as they like, or with names that
-    /// begin as is said (`tmp/flink-*`). What has another name is none of ours, and keeps the
-    /// directory there.
+    /// Makes one in `parent`, after removing those that killed owners left there. `holds` declares
+    /// every name that the owner will create; `#` stands for digits, `|` ends a FIFO's name, `/` a
+    /// folder's (any content, or only `tmp/flink-*`). Other names prevent the removal.
     pub fn new(parent: &Path, holds: &[&str]) -> anyhow::Result<Scratch> {
         sweep(parent);
-        let at = open_parent(parent).with_context(|| cannot_open(parent))?;
+        let parent_folder = open_parent(parent).with_context(|| cannot_open(parent))?;
         for _ in 0..16 {
-            let nonce = random().context("the kernel gives no random numbers")?;
+            let nonce = random().context("the kernel provides no random numbers (getrandom)")?;
             let name = Name { process: std::process::id(), nonce: u64::from_ne_bytes(nonce) };
             let text = name.text();
-            match rustix::fs::mkdirat(&at, text.as_str(), Mode::RWXU) {
+            match rustix::fs::mkdirat(&parent_folder, text.as_str(), Mode::RWXU) {
                 Err(Errno::EXIST) => continue,
                 made => made.with_context(|| format!("cannot make a directory in {}", parent.display()))?,
             }
-            let own = CString::new(text.as_str()).context("a name without zeros")?;
-            let locked = open_folder(&at, &own).and_then(|folder| {
+            let c_name = CString::new(text.as_str()).context("a name without zeros")?;
+            let locked = open_folder(&parent_folder, &c_name).and_then(|folder| {
                 rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
                 Ok((rustix::fs::fstat(&folder)?, folder))
             });
             match locked {
                 Ok((stat, folder)) if stat.st_nlink > 0 => {
-                    let marker = Marker::own(name, &stat, holds);
-                    let scratch = Scratch { parent: at, name, folder, path: parent.join(&text) };
-                    // One that is written by half goes with the folder: nothing else is in it.
+                    let marker = Marker::of_this_process(name, &stat, holds);
+                    let scratch = Scratch { parent: parent_folder, name, folder, path: parent.join(&text) };
+                    // Dropping `scratch` removes the folder, which must not hold half a marker.
                     let written = put_into(&scratch.folder, marker::NAME, marker.text().as_bytes());
                     if let Err(error) = written {
                         let _ = rustix::fs::unlinkat(&scratch.folder, marker::NAME, AtFlags::empty());
@@ -80,11 +78,11 @@ impl Scratch {
                     }
                     return Ok(scratch);
                 }
-                // Somebody's sweep came between making and locking.
-                _ => _ = rustix::fs::unlinkat(&at, text.as_str(), AtFlags::REMOVEDIR),
+                // The sweep of another process removed it between making and locking.
+                _ => _ = rustix::fs::unlinkat(&parent_folder, text.as_str(), AtFlags::REMOVEDIR),
             }
         }
-        bail!("cannot make a directory of our own in {}: it is taken away each time", parent.display())
+        bail!("cannot make a directory in {}: another process removes it each time", parent.display())
     }
 
     /// The directory, for opening files by name.
@@ -96,14 +94,14 @@ impl Scratch {
         &self.path
     }
 
-    /// Bytes that an ordinary user may still write here.
+    /// Bytes that an unprivileged user may still write here.
     pub fn free_bytes(&self) -> anyhow::Result<u64> {
         let stat = rustix::fs::fstatvfs(&self.folder)
-            .with_context(|| format!("cannot tell how much room there is in {}", self.path.display()))?;
+            .with_context(|| format!("cannot read the free space of {}", self.path.display()))?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
-    /// Puts a file of this content into it.
+    /// Creates a file with this content in it.
     pub fn put(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
         put_into(&self.folder, name, content)
             .with_context(|| format!("cannot write {}", self.path.join(name).display()))
@@ -115,25 +113,25 @@ impl Scratch {
             .with_context(|| format!("cannot make {}", self.path.join(name).display()))
     }
 
-    /// A file in it that programs go on writing at its end.
+    /// Creates a file in it for programs that append to it.
     pub fn log(&self, name: &str) -> anyhow::Result<OwnedFd> {
         let flags = OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)
             .with_context(|| format!("cannot write {}", self.path.join(name).display()))
     }
 
-    /// The end of a file in it, so many bytes at most; empty where there is none.
-    pub fn tail(&self, name: &str, most: u64) -> Vec<u8> {
+    /// The last `max_bytes` bytes of a file in it; empty if the file is absent.
+    pub fn tail(&self, name: &str, max_bytes: u64) -> Vec<u8> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(file) = rustix::fs::openat(&self.folder, name, flags, Mode::empty()) else {
             return Vec::new();
         };
         let size = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size as u64);
-        let _ = rustix::fs::seek(&file, SeekFrom::Start(size.saturating_sub(most)));
+        let _ = rustix::fs::seek(&file, SeekFrom::Start(size.saturating_sub(max_bytes)));
         content_of(&file).unwrap_or_default()
     }
 
-    /// Takes a file out of it: its content.
+    /// Reads and removes a file in it; returns its content.
     pub fn take(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let failed = || format!("cannot read {}", self.path.join(name).display());
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -143,7 +141,7 @@ impl Scratch {
         Ok(content)
     }
 
-    /// Files in it besides its marker.
+    /// Number of files in it, without its marker.
     pub fn count(&self) -> anyhow::Result<usize> {
         let names = names_in(&self.folder).with_context(|| format!("cannot list {}", self.path.display()))?;
         Ok(names.iter().filter(|name| name.as_c_str() != marker::NAME).count())
@@ -152,28 +150,30 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is named by the next sweep.
-        let _ = end(&self.parent, self.name, &self.folder);
+        // The next sweep reports what cannot be removed.
+        let _ = remove_if_ours(&self.parent, self.name, &self.folder);
         let _ = rustix::fs::flock(&self.folder, FlockOperation::Unlock);
     }
 }
 
-/// Removes a folder of this name, which nobody else uses, if all of it is provably ours; else why
-/// it stays.
-fn end(parent: &OwnedFd, name: Name, folder: &OwnedFd) -> Result<(), String> {
-    let found = match proof::is_unborn(folder) {
-        true => Vec::new(),
-        false => proof::inspect(folder, &proof::marker_of(folder, name)?)?,
-    };
-    proof::remove(parent, name, folder, &found)
+/// Removes an unused folder if everything in it is provably Assay's; the error says why it stays.
+fn remove_if_ours(parent: &OwnedFd, name: Name, folder: &OwnedFd) -> Result<(), String> {
+    proof::remove(parent, name, folder, &inspect(name, folder)?)
 }
 
-/// What a file holds.
+fn inspect(name: Name, folder: &OwnedFd) -> Result<Vec<proof::Entry>, String> {
+    if proof::has_no_marker_yet(folder) {
+        return Ok(Vec::new());
+    }
+    proof::inspect(folder, &proof::marker_of(folder, name)?)
+}
+
+/// The content of a file.
 pub fn content(file: &Path) -> rustix::io::Result<Vec<u8>> {
     content_of(&rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// All that an open file holds from where it stands.
+/// The content of an open file from its current position on.
 pub(super) fn content_of(file: &OwnedFd) -> rustix::io::Result<Vec<u8>> {
     let (mut content, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     loop {
@@ -184,7 +184,7 @@ pub(super) fn content_of(file: &OwnedFd) -> rustix::io::Result<Vec<u8>> {
     }
 }
 
-/// Makes a file of this content in a folder, in one write where the system allows it.
+/// Creates a file with this content in a folder, in one write if the system permits it.
 fn put_into(folder: &OwnedFd, name: impl Arg, content: &[u8]) -> rustix::io::Result<()> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -196,79 +196,77 @@ fn put_into(folder: &OwnedFd, name: impl Arg, content: &[u8]) -> rustix::io::Res
     Ok(())
 }
 
-/// What lies in a folder, itself and its parent left out.
+/// Names in a folder, without `.` and `..`.
 fn names_in(folder: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
     let entries = rustix::fs::Dir::read_from(folder)?.collect::<rustix::io::Result<Vec<_>>>()?;
     let names = entries.iter().map(|entry| entry.file_name().to_owned());
     Ok(names.filter(|name| name.as_c_str() != c"." && name.as_c_str() != c"..").collect())
 }
 
-/// A folder of this user with a name like ours, whose owner is gone.
+/// A folder of this user that is named like Assay's and whose owner has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     pub path: PathBuf,
-    /// Why it stays where it is; nothing where it is provably ours, and goes.
+    /// Why it stays; `None` if it is provably Assay's and was (or would be) removed.
     pub stays: Option<String>,
 }
 
-/// Removes what killed owners left in `parent` as far as it is provably ours; all that was found
-/// there.
+/// Removes folders that killed owners left in `parent`, if they are provably Assay's; returns all
+/// that were found.
 pub fn sweep(parent: &Path) -> Vec<Leftover> {
-    look_through(parent, FlockOperation::NonBlockingLockExclusive, end)
+    for_each_leftover(parent, FlockOperation::NonBlockingLockExclusive, remove_if_ours)
 }
 
-/// What [`sweep`] would find in `parent`; nothing is done to it.
+/// The folders that [`sweep`] would find in `parent`; changes nothing.
 pub fn leftovers(parent: &Path) -> Vec<Leftover> {
-    look_through(parent, FlockOperation::NonBlockingLockShared, |_, name, folder| {
-        match proof::is_unborn(folder) {
-            true => Ok(()),
-            false => proof::inspect(folder, &proof::marker_of(folder, name)?).map(drop),
-        }
+    for_each_leftover(parent, FlockOperation::NonBlockingLockShared, |_, name, folder| {
+        inspect(name, folder).map(drop)
     })
 }
 
-type Deed = fn(&OwnedFd, Name, &OwnedFd) -> Result<(), String>;
+/// Called with the parent folder, the name and the folder; an error says why the folder stays.
+type Action = fn(&OwnedFd, Name, &OwnedFd) -> Result<(), String>;
 
-fn look_through(parent: &Path, lock: FlockOperation, deed: Deed) -> Vec<Leftover> {
-    let Ok(at) = open_parent(parent) else { return Vec::new() };
-    let mut names = names_in(&at).unwrap_or_default();
+fn for_each_leftover(parent: &Path, lock: FlockOperation, action: Action) -> Vec<Leftover> {
+    let Ok(parent_folder) = open_parent(parent) else { return Vec::new() };
+    let mut names = names_in(&parent_folder).unwrap_or_default();
     names.sort();
     let leftover = |name: CString| {
         let text = name.to_str().ok()?;
-        let told = marker::told_by(text)?;
+        let form = marker::form_of_name(text)?;
         let path = parent.join(text);
-        let folder = match open_folder(&at, &name) {
+        let folder = match open_folder(&parent_folder, &name) {
             Ok(folder) => folder,
             Err(Errno::XDEV) => {
-                return Some(Leftover { path, stays: Some("it is a mount of its own".into()) });
+                return Some(Leftover { path, stays: Some("it is a mount point".into()) });
             }
-            // A link, a file, another user's, or gone by now.
+            // A link, a file, another user's folder, or already removed.
             Err(_) => return None,
         };
         let user = rustix::fs::fstat(&folder).ok()?.st_uid;
         let ours = user == rustix::process::geteuid().as_raw();
         (ours && rustix::fs::flock(&folder, lock).is_ok()).then_some(())?;
-        let stays = match told {
-            Named::Ours(name) => deed(&at, name, &folder).err(),
-            Named::Older => {
-                Some("version 0.1.0 of assay made such folders, and put nothing in that shows it".into())
+        let stays = match form {
+            NameForm::WithMarker(name) => action(&parent_folder, name, &folder).err(),
+            NameForm::Version010 => {
+                Some("assay 0.1.0 made such folders without a marker: remove it by hand".into())
             }
         };
-        // Closing lets go only when no process that was forked meanwhile has it open, too.
+        // Closing does not unlock while a process forked meanwhile still has the folder open.
         let _ = rustix::fs::flock(&folder, FlockOperation::Unlock);
         Some(Leftover { path, stays })
     };
     names.into_iter().filter_map(leftover).collect()
 }
 
-/// What a process needs to know of a directory that files are to be written to: its real path and
-/// its filesystem, as the lines of the entry `probe:directory` (see `machine::directory`).
+/// Path, filesystem, device and free bytes of a directory, as lines of the snapshot entry
+/// `probe:directory` (read by `machine::directory`).
 pub fn probe(directory: &Path) -> anyhow::Result<String> {
     let folder = open_parent(directory).with_context(|| cannot_open(directory))?;
     let kind = rustix::fs::fstatfs(&folder)
-        .with_context(|| format!("cannot tell the filesystem of {}", directory.display()))?;
-    let room = rustix::fs::fstatvfs(&folder)
-        .with_context(|| format!("cannot tell how much room there is in {}", directory.display()))?;
+        .with_context(|| format!("cannot read the filesystem type of {}", directory.display()))?;
+    let space = rustix::fs::fstatvfs(&folder)
+        .with_context(|| format!("cannot read the free space of {}", directory.display()))?;
     let device = rustix::fs::fstat(&folder).map(|stat| stat.st_dev).unwrap_or_default();
     Ok(format!(
         "path {}\nmagic {:#x}\ndevice {}:{}\nfree_bytes {}\n",
@@ -276,19 +274,19 @@ pub fn probe(directory: &Path) -> anyhow::Result<String> {
         kind.f_type as u32,
         rustix::fs::major(device),
         rustix::fs::minor(device),
-        room.f_bavail.saturating_mul(room.f_frsize)
+        space.f_bavail.saturating_mul(space.f_frsize)
     ))
 }
 
-/// Why a directory's filesystem cannot open files with O_DIRECT; nothing where it can, or where
-/// that is unknown.
+/// Why the filesystem of a directory cannot open files with O_DIRECT; `None` if it can or if that is
+/// unknown.
 pub fn direct_refused(directory: &Path) -> Option<String> {
-    // A file without a name, which is gone as soon as it is closed.
-    let with = |extra: OFlags| {
+    // A file without a name: the kernel removes it when it is closed.
+    let open_with = |extra: OFlags| {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | extra;
         rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)
     };
-    match (with(OFlags::empty()), with(OFlags::DIRECT)) {
+    match (open_with(OFlags::empty()), open_with(OFlags::DIRECT)) {
         (Ok(_), Err(error)) => Some(std::io::Error::from(error).to_string()),
         _ => None,
     }

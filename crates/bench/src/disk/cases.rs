@@ -7,7 +7,7 @@ use crate::{Benchmark, Candidate, Depth, Scope};
 use model::vocabulary::disk as ids;
 use model::vocabulary::{BenchId, ParamId};
 use model::{Case, Params, Placement};
-use sys::counters::polls;
+use sys::counters::has_polled_queues;
 use sys::scratch;
 
 /// The input that names a raw block device to be used instead of files, and the one that allows
@@ -222,7 +222,7 @@ fn placements(scope: &Scope) -> Result<Vec<Placement>, String> {
 pub fn pollable(scope: &Scope) -> bool {
     let top = scope.machine.disk.as_ref().and_then(|disk| disk.top()?.number.as_deref());
     let below = scope.machine.directory.as_ref().map(|directory| directory.device.as_str());
-    top.or(below).is_some_and(polls)
+    top.or(below).is_some_and(has_polled_queues)
 }
 
 /// More jobs than this measure the scheduler of the disk.

@@ -13,7 +13,7 @@ use super::cases::{
 };
 use crate::file::{SHARE_OF_ROOM, directory_of};
 use model::{Case, CpuSet, Pages};
-use sys::counters::{BlockDevice, uncounted};
+use sys::counters::{BlockDevice, why_uncounted};
 use sys::file_map::drop_cached;
 use sys::mapping::Mapping;
 use sys::medium;
@@ -214,7 +214,7 @@ impl Target {
         };
         [what]
             .into_iter()
-            .chain(self.number().and_then(|number| uncounted(Path::new("/"), &number)))
+            .chain(self.number().and_then(|number| why_uncounted(Path::new("/"), &number)))
             .collect()
     }
 

@@ -8,7 +8,7 @@ use crate::placement::{Distance, Floor};
 use model::CpuSet;
 use sys::affinity;
 use sys::clock;
-use sys::counters::{Look, Tasks};
+use sys::counters::{TaskSample, Tasks};
 
 pub struct Watch {
     tasks: Tasks,
@@ -66,18 +66,18 @@ impl Watch {
 
     /// The last look, when the program has ended and nobody has waited for it yet.
     pub fn look_last(&mut self) {
-        self.tasks.look(true);
+        self.tasks.sample(true);
     }
 
     fn look(&mut self, counting: bool) {
         let used = clock::thread_time();
-        let looks = self.tasks.look(counting);
+        let looks = self.tasks.sample(counting);
         let past = self.last.elapsed();
         self.last = Instant::now();
         self.looks += 1;
         let least = least_share(self.floor.cpus().len(), looks.len());
-        let is_busy = |look: &Look| !look.new && look.ran_ns >= least * past.as_nanos() as f64;
-        let busy: Vec<Look> = looks.iter().copied().filter(is_busy).collect();
+        let is_busy = |look: &TaskSample| !look.new && look.ran_ns >= least * past.as_nanos() as f64;
+        let busy: Vec<TaskSample> = looks.iter().copied().filter(is_busy).collect();
         let cpus: Vec<u32> = busy.iter().map(|look| look.cpu).collect();
         self.together.note(&cpus, &self.floor);
         if let Some(spread) = &mut self.spread {
@@ -172,7 +172,7 @@ impl Spread {
         Spread { cpus: cpus.iter().collect(), seats: HashMap::new(), pinned: HashSet::new() }
     }
 
-    fn place(&mut self, looks: &[Look], busy: &[Look]) {
+    fn place(&mut self, looks: &[TaskSample], busy: &[TaskSample]) {
         self.seats.retain(|tid, _| looks.iter().any(|look| look.tid == *tid));
         for tid in self.resting(busy) {
             let _ = affinity::pin_task(tid, &self.cpus.iter().copied().collect());
@@ -188,7 +188,7 @@ impl Spread {
     }
 
     /// Who is let go.
-    fn resting(&mut self, busy: &[Look]) -> Vec<u32> {
+    fn resting(&mut self, busy: &[TaskSample]) -> Vec<u32> {
         for (tid, seat) in &mut self.seats {
             seat.rests = if busy.iter().any(|look| look.tid == *tid) { 0 } else { seat.rests + 1 };
         }
@@ -196,7 +196,7 @@ impl Spread {
     }
 
     /// Who goes where.
-    fn moves(&self, busy: &[Look]) -> Vec<(u32, u32)> {
+    fn moves(&self, busy: &[TaskSample]) -> Vec<(u32, u32)> {
         let mut seats: HashMap<u32, u32> = self.seats.iter().map(|(tid, seat)| (*tid, seat.cpu)).collect();
         let mut moves = Vec::new();
         for look in busy.iter().filter(|look| !self.seats.contains_key(&look.tid)) {
@@ -254,8 +254,8 @@ mod tests {
         assert_eq!(together.shares(&floor)[0], ("same-cpu", (1.0 + 1.0 / 6.0) / 2.0));
     }
 
-    fn look(tid: u32, ran_ns: f64) -> Look {
-        Look { tid, cpu: 0, ran_ns, new: false }
+    fn look(tid: u32, ran_ns: f64) -> TaskSample {
+        TaskSample { tid, cpu: 0, ran_ns, new: false }
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Watcher {
             }
             let pause = Pause { begin_ns, length_ns, waited_ns: self.waits.since(length_ns) };
             let kept = self.counts.kept as usize;
-            if kept < self.board.pauses.each() {
+            if kept < self.board.pauses.records_per_row() {
                 self.board.pauses.put(self.seat, kept, &pause);
                 self.counts.kept += 1;
             } else {

@@ -10,7 +10,7 @@ use super::readers::Readers;
 use super::{MIB, Metric, Params, Sampler, ids, point, regions};
 use crate::row::{latency_ns, note};
 use model::Moves;
-use sys::counters::{MovedMemory, MovedSoFar};
+use sys::counters::{MovedMemory, MovedMemoryReading};
 
 pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that moved meanwhile", "");
 pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write of a page").aside();
@@ -23,8 +23,8 @@ const AGAIN_BYTES: u64 = 1024 * MIB;
 
 pub(super) struct Watch {
     counters: MovedMemory,
-    begin: MovedSoFar,
-    taken: MovedSoFar,
+    begin: MovedMemoryReading,
+    taken: MovedMemoryReading,
 }
 
 /// What came of it.

@@ -18,7 +18,7 @@ use crate::{Sampler, check_answer, places};
 use kernels::{Op, Stream, streams};
 use model::{Case, CpuSet, PagePlaces, Pages};
 use snapshot::group_folders;
-use sys::counters::{Room, frames};
+use sys::counters::{AvailableMemory, frames};
 use sys::crew::{Body, Team, wall_ns};
 use sys::mapping::Mapping;
 
@@ -212,7 +212,7 @@ pub struct Readers {
     seats: Vec<CpuSet>,
     chunk: u64,
     taken: u64,
-    room: Room,
+    room: AvailableMemory,
     /// Bytes that must stay free.
     reserve: u64,
     remarks: Vec<String>,
@@ -267,7 +267,7 @@ impl Readers {
             seats,
             chunk,
             taken: 0,
-            room: Room::open(Path::new("/"), node, &folders),
+            room: AvailableMemory::open(Path::new("/"), node, &folders),
             reserve,
             remarks: Vec::new(),
             variant: stream.name,
@@ -283,7 +283,7 @@ impl Readers {
     /// Takes up to so many chunks, as long as enough memory is left; how many it took.
     pub fn take(&mut self, chunks: u64) -> anyhow::Result<u64> {
         while self.taken < chunks {
-            if self.room.left().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
+            if self.room.bytes().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
                 self.remark(format!("memory ran short: {} of {chunks} chunks were taken", self.taken));
                 break;
             }
@@ -299,7 +299,7 @@ impl Readers {
 
     /// Whether others have taken half of what was to stay free.
     pub fn is_short(&mut self) -> bool {
-        self.room.left().is_some_and(|left| left < self.reserve / 2)
+        self.room.bytes().is_some_and(|left| left < self.reserve / 2)
     }
 
     /// Everybody reads a chunk once, and `beyond` times as much again that is not counted: from the

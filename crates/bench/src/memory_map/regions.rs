@@ -33,21 +33,21 @@ pub(super) const PARAMS: &[Param] = &[
 
 pub(super) const REGIONS: Benchmark = Benchmark {
     id: ids::REGIONS,
-    title: "What regions of memory cost",
-    about: "One task takes eight regions of 64 MiB (fewer where memory is short) on huge pages, and reads them in rounds, each in a new random order. \
-            Before each round it also looks twice at every region, in another order and with all lines flushed before: 4096 dependent loads, each on another \
-            page (`hopping`); loads that come back to 512 pages that lie scattered over the region (`scattered`), and to 48 \
-            (`near`); 1024 pages read whole, one after the other (`stream`), in random groups of 64 (`stream_near`), and in \
-            any order (`stream_hopping`). A reading of the clock beside each load is taken off; a load of more than four \
-            times the median counts as four times. Before each walk 64 MiB of other pages are read, which empties \
-            every TLB and leaves little of page tables in caches. `huge_page` is the mean hopping load of each 2 MiB, `huge_page_near` the level of its near loads, less what a look has in common, by every other look and by the others. Every sum and the end of every walk is checked. At \
-            the end regions are given back and written again (`second_touch`), as they were at first (`first_touch`); pages that lie \
-            elsewhere than at first are counted (`moved`).",
-    reading: "Hopping less scattered is address translation alone: both meet the rows of the memory as seldom. A few ns on huge \
-              pages; 15 to 80 ns where the host of a guest backs huge pages by small ones, or where there are none. Near is \
-              memory alone: regions in which it differs lie on different nodes, the host's or ours. Equal latencies and \
-              another bandwidth: fewer channels. Moments that differ and not regions: a neighbour. A first write that costs more than \
-              the second: memory that a guest's host had not given yet.",
+    title: "Memory regions",
+    about: "Latency and bandwidth of eight regions of 64 MiB, by one CPU, with few and with many pages in use.",
+    reading: "`hopping` less `scattered` is address translation: a few ns on huge pages. It is 15–80 ns without \
+              them, or if the host backs a guest with small pages. `near` is memory alone: regions that differ lie \
+              on different nodes. Equal latencies but other bandwidths mean fewer channels. Times that differ, not \
+              regions, mean other guests. A slow first write means that the host had not yet given the memory.",
+    method: "Regions are on huge pages, fewer if memory is short, in rounds of random order. Before each round each \
+             is probed twice, in another order and flushed. `hopping` is 4096 dependent loads on different pages. \
+             `scattered` loads return to 512 scattered pages, `near` loads to 48. Then 1024 pages are read in order \
+             (`stream`), in random groups of 64 (`stream_near`) and at random (`stream_hopping`). Clock readings are \
+             subtracted, and a load above four medians counts as four. Before each walk 64 MiB of other pages are \
+             read, which empties every TLB. `huge_page` is the mean hopping load of each 2 MiB, `huge_page_near` its \
+             near loads less what a probe has in common. Sums and ends of walks are checked. At the end regions are \
+             freed and written again (`second_touch`, at first `first_touch`); pages that changed place are counted \
+             (`moved`).",
     source: file!(),
     metrics: &[
         HOPPING,

@@ -13,7 +13,7 @@ use rustix::thread::futex;
 
 use super::End;
 use sys::record_lock;
-use sys::semaphore::{Key, SemaphoreSet, Semaphores};
+use sys::semaphore::{SharedKey, SemaphoreSet, Semaphores};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// A line of shared memory for each direction: the token, and how many there have been.
@@ -137,8 +137,8 @@ pub struct SystemV {
 pub const IN_A_SET: u32 = 2;
 
 /// `key`: where the set may be made if it cannot have a namespace of its own.
-pub fn system_v(key: &Key) -> anyhow::Result<[SystemV; 2]> {
-    let set = Rc::new(SemaphoreSet::new(IN_A_SET as i32, key)?);
+pub fn system_v(key: &SharedKey) -> anyhow::Result<[SystemV; 2]> {
+    let set = Rc::new(SemaphoreSet::unshare_and_create(IN_A_SET as i32, key)?);
     Ok(Lines::pair()?.map(|lines| SystemV { lines, set: set.clone() }))
 }
 

@@ -14,7 +14,7 @@ use kernels::rate::{Component, STANDARD_BYTES};
 use model::vocabulary::MetricId;
 use model::vocabulary::rate as ids;
 use model::{Case, CpuSet, PagePlaces, Params, Progress, SUSPECT, Value};
-use sys::block::Room;
+use sys::block::Arena;
 use sys::counters::{frames_hidden, free_blocks};
 use sys::crew::{Body, Lap, Team, wall_ns};
 
@@ -234,7 +234,7 @@ fn start(
     let looks = looks(seats.len());
     let longer = slow.map_or(0.0, |(plant, share)| planted::extra(&plant, share));
     Team::start_patient(seats, clock, PATIENCE, |index| -> anyhow::Result<Body> {
-        let mut room = Room::on(bytes, pages, case.placement.seats[index].mem_nodes.clone());
+        let mut room = Arena::on(bytes, pages, case.placement.seats[index].mem_nodes.clone());
         let mut work = (component.make)(&mut room)?;
         let mut blocks: Vec<u32> = Vec::new();
         Ok(Box::new(move |asked| match asked & u64::from(u32::MAX) {

@@ -11,14 +11,13 @@ use sys::clock;
 pub const CLOCK_GETTIME: Benchmark = Benchmark {
     id: ids::SYSCALL_CLOCK_GETTIME,
     title: "Time of day",
-    about: "Reads the monotonic clock in two ways. way=vdso: as every program does, by the C library, which reads the \
-            CPU's counter in code that the kernel maps into each process and stays out of the kernel, if the kernel \
-            keeps time by a counter that can be read there. way=kernel: by a system call. `ratio` is kernel over \
-            vdso, both of the same visit. Readings must never run backwards, and the two ways must agree: readings by \
-            the library lie between readings by the kernel taken before and after.",
-    reading: "vdso 15 to 40 ns, kernel 20 to 70 ns above syscall.getpid. A ratio near 1 says that reading the time \
-              enters the kernel: the clock source is not the CPU's counter (hpet, acpi_pm, xen), and every program \
-              that logs or measures pays for it: 10 to 100 times the price. `assay machine` names the clock source.",
+    about: "Time to read the monotonic clock as programs do (way=vdso) and by a system call (way=kernel). `ratio` is \
+            kernel over vdso.",
+    reading: "Lower is better: vdso 15–40 ns, kernel 20–70 ns above syscall.getpid. A ratio near 1 means that \
+              reading the time enters the kernel. The clock source is then not the CPU's counter (hpet, acpi_pm, \
+              xen), and each reading costs 10–100 × as much. `assay machine` names the clock source.",
+    method: "The C library reads the CPU's counter in code that the kernel maps into each process. Readings must \
+             never run backwards. Readings by the library must lie between kernel readings taken before and after.",
     source: file!(),
     metrics: &[LATENCY_NS, note(ids::metric::RATIO, "by the kernel over by the vDSO", "x")],
     params: &[Param::choice(ids::param::WAY, "how the clock is read", &["vdso", "kernel"])],

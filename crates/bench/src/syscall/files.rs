@@ -14,12 +14,11 @@ use model::vocabulary::kernel as ids;
 
 pub const WRITE: Benchmark = Benchmark {
     id: ids::SYSCALL_WRITE,
-    title: "Write a word to /dev/null",
-    about: "One word of 8 bytes written to /dev/null, which throws it away: the bare call, finding the open file and \
-            checking the range, without any device behind it (lmbench's simple write). That each call took 8 bytes is \
-            checked.",
-    reading: "20 to 60 ns above syscall.getpid. What is more than that belongs to the kernel's checks around every \
-              write: security modules, audit, seccomp filters of a container. No disk or buffer is involved.",
+    title: "Write to /dev/null",
+    about: "Time to write 8 bytes to /dev/null. It is a system call, finding the open file and checking the range.",
+    reading: "Lower is better: 20–60 ns above syscall.getpid. More is due to the kernel's checks on writes: security \
+              modules, audit, or a container's seccomp filters. No disk or buffer takes part.",
+    method: "As lmbench's simple write. Each call must take 8 bytes.",
     source: file!(),
     run: write,
     ..Benchmark::PINNED
@@ -27,12 +26,12 @@ pub const WRITE: Benchmark = Benchmark {
 
 pub const READ: Benchmark = Benchmark {
     id: ids::SYSCALL_READ,
-    title: "Read a word of /dev/zero",
-    about: "One word of 8 bytes read from /dev/zero (lmbench's simple read). Before each call the word is set to \
-            something else, and afterwards it must be zero: the kernel has to find the open file and to write into \
-            the caller's memory.",
-    reading: "20 to 80 ns above syscall.getpid: the price of any read whose data is at hand. Beside syscall.write it \
-              shows what the kernel's access to user memory costs on this CPU (SMAP on x86, PAN on ARM).",
+    title: "Read from /dev/zero",
+    about: "Time to read 8 bytes from /dev/zero. The kernel finds the open file and writes into the caller's memory.",
+    reading: "Lower is better: 20–80 ns above syscall.getpid, the cost of any read whose data is in memory. What it \
+              takes more than syscall.write is access to user memory (SMAP on x86, PAN on ARM).",
+    method: "As lmbench's simple read. The word is set to another value before each call and must be zero \
+             afterwards.",
     source: file!(),
     run: read,
     ..Benchmark::PINNED
@@ -40,14 +39,13 @@ pub const READ: Benchmark = Benchmark {
 
 pub const STAT: Benchmark = Benchmark {
     id: ids::SYSCALL_STAT,
-    title: "Stat of a file by name",
-    about: "Asks for a file's attributes by its name, one component below the current directory, so that the depth is \
-            the same on every machine. The file is this program's own: nothing has to be created, nothing can be left \
-            behind. Its entry is in the kernel's cache of names after the first call. Each answer must name the same \
-            file with the same size.",
-    reading: "0.2 to 0.6 µs: the call, copying and hashing the name, one step through the cache of names, copying 144 \
-              bytes of attributes out. Each further component of a path costs 20 to 60 ns more. A network or overlay \
-              file system adds its own; security modules add a check for each component.",
+    title: "stat",
+    about: "Time to get a file's attributes by its name, one component below the current directory.",
+    reading: "Lower is better: 0.2–0.6 µs for the call, hashing the name, one look-up and 144 bytes of attributes. \
+              Each further component of a path costs 20–60 ns. Network and overlay filesystems add to it, and so do \
+              security modules.",
+    method: "The file is Assay's own executable, so nothing is created. Its name is in the kernel's cache after the \
+             first call. Each answer must name the same file with the same size.",
     source: file!(),
     run: stat,
     ..Benchmark::PINNED
@@ -55,11 +53,11 @@ pub const STAT: Benchmark = Benchmark {
 
 pub const FSTAT: Benchmark = Benchmark {
     id: ids::SYSCALL_FSTAT,
-    title: "Stat of an open file",
-    about: "Asks for an open file's attributes, the same file as in syscall.stat: no name has to be looked up. Each \
-            answer must name the same file with the same size.",
-    reading: "What remains of syscall.stat without the path: 60 to 200 ns above syscall.getpid. The difference \
-              between both is the price of looking up one name.",
+    title: "fstat",
+    about: "Time to get the attributes of an open file, the same file as in syscall.stat, without looking up a name.",
+    reading: "Lower is better: 60–200 ns above syscall.getpid. The difference to syscall.stat is the cost of looking \
+              up one name.",
+    method: "Each answer must name the same file with the same size.",
     source: file!(),
     run: fstat,
     ..Benchmark::PINNED
@@ -67,13 +65,13 @@ pub const FSTAT: Benchmark = Benchmark {
 
 pub const OPEN_CLOSE: Benchmark = Benchmark {
     id: ids::SYSCALL_OPEN_CLOSE,
-    title: "Open and close",
-    about: "Opens a file by its name, one component below the current directory, for reading, and closes it again: \
-            two calls. The file is the one of syscall.stat. Each open must give the same descriptor number, the \
-            lowest free one, which shows that the close before freed it.",
-    reading: "0.5 to 1.5 µs for both: the name's lookup as in syscall.stat, a fresh file object and its release. \
-              Security modules, audit and file notification (fanotify, virus scanners) show here first, and network \
-              file systems ask their server.",
+    title: "open and close",
+    about: "Time to open a file by name for reading and to close it, one component below the current directory.",
+    reading: "Lower is better: 0.5–1.5 µs for a name look-up, a file object and its release. Security modules, audit \
+              and file notification (fanotify, virus scanners) show here first. Network filesystems ask their \
+              server.",
+    method: "The file is that of syscall.stat. Each open must return the same descriptor, the lowest free one, which \
+             shows that the close freed it.",
     source: file!(),
     run: open_close,
     ..Benchmark::PINNED

@@ -14,39 +14,38 @@ use model::{Case, Params};
 
 pub const SELECT: Benchmark = Benchmark {
     id: ids::SYSCALL_SELECT,
-    title: "Select",
-    about: "select on n descriptors without waiting. All are event counters (eventfd) of which one, the last, can be \
-            read; each answer must say so. The kernel looks at every one of them, and copies three sets of bits in \
-            and out. Libraries reach it as pselect6, so does this.",
+    title: "select",
+    about: "Time of select on n descriptors without waiting. The kernel checks every descriptor and copies three \
+            sets of bits.",
     run: select,
     ..ROW
 };
 
 pub const POLL: Benchmark = Benchmark {
     id: ids::SYSCALL_POLL,
-    title: "Poll",
-    about: "poll on n descriptors without waiting, the same as for syscall.select: event counters of which one, the \
-            last, can be read; each answer must name it. The kernel looks at every one, and copies 8 bytes for each \
-            in and out. Made as ppoll.",
+    title: "poll",
+    about: "Time of poll on n descriptors without waiting. The kernel checks every descriptor and copies 8 bytes for \
+            each in and out.",
     run: poll,
     ..ROW
 };
 
 pub const EPOLL: Benchmark = Benchmark {
     id: ids::SYSCALL_EPOLL,
-    title: "Epoll",
-    about: "epoll_wait without waiting, with n descriptors registered once before, the same as for syscall.select: \
-            event counters of which one can be read and stays so (level-triggered); each answer must name it. The \
-            kernel looks only at those that became ready.",
+    title: "epoll",
+    about: "Time of epoll_wait on n registered descriptors without waiting. The kernel checks only those that became \
+            ready.",
     run: wait,
     ..ROW
 };
 
 const ROW: Benchmark = Benchmark {
-    reading: "select and poll rise with n, 5 to 20 ns for each descriptor (a socket costs more than these event \
-              counters); epoll must be flat, 0.1 to 0.3 µs. Where the curves cross a program should change: some ten \
-              descriptors. Steps upwards in a poll curve are allocations (beyond about 30 descriptors the kernel's \
-              own stack does not suffice).",
+    reading: "Lower is better. select and poll take 5–20 ns for each descriptor, more for sockets; epoll should be \
+              flat at 0.1–0.3 µs. Above about ten descriptors epoll is the better choice. Steps in the poll curve \
+              are allocations, beyond about 30 descriptors.",
+    method: "All descriptors are event counters (eventfd) of which only the last is readable, and each answer must \
+             name it. select is called as pselect6, which C libraries use, poll as ppoll. For epoll the descriptors \
+             are registered once before (level-triggered).",
     source: file!(),
     params: &[Param::int(ids::param::FDS, "descriptors", 1..=1000)],
     view: &log_curve(ids::param::FDS),

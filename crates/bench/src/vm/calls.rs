@@ -18,14 +18,14 @@ const BYTES: &[Param] = &[Param::int(ids::param::BYTES, "size of the mapping", 4
 
 pub const MMAP: Benchmark = Benchmark {
     id: ids::VM_MMAP,
-    title: "Map and unmap",
-    about: "mmap of anonymous memory and munmap again, nothing touched: the kernel only keeps books. `touched`: the \
-            same with one word written to each page between, so that pages are given and taken back, the time of each \
-            page; base pages only. (lmbench's lat_mmap maps a file and touches a tenth of it.) Each mapping must hold \
-            what was written, and nothing may be mapped where the last one was.",
-    reading: "latency 0.5 to 2 µs whatever the size. touched falls with the size to a page fault (vm.page-fault) and \
-              50 to 150 ns to take the page back. Allocators that return memory to the system pay this each time they \
-              take it again; with many threads both calls wait for the lock of the whole address space.",
+    title: "mmap and munmap",
+    about: "Time to map anonymous memory and unmap it again, untouched. `touched` also writes one word to each page \
+            and is the time of a page.",
+    reading: "Lower is better: 0.5–2 µs at any size. `touched` falls with size to a page fault (vm.page-fault) plus \
+              50–150 ns to free the page. Allocators that return memory to the system pay it at each reuse. In \
+              threaded programs both calls wait for the lock of the address space.",
+    method: "`touched` uses base pages only. lmbench's lat_mmap maps a file and touches a tenth of it. Each mapping \
+             must hold what was written, and the last mapping's place must be unmapped.",
     source: file!(),
     metrics: &[LATENCY_NS, latency_ns(ids::metric::TOUCHED, "a page mapped, touched, unmapped")],
     params: BYTES,
@@ -38,14 +38,14 @@ pub const MMAP: Benchmark = Benchmark {
 
 pub const MPROTECT: Benchmark = Benchmark {
     id: ids::VM_MPROTECT,
-    title: "Change protection",
-    about: "mprotect of memory that is all there, in base pages, by turns to read-only and back to writable: the mean \
-            of both. The memory is an area of its own between pages that nobody may touch, so that no area is split \
-            or joined. In the end a write while it is read-only must fault, one after that must not, and the content \
-            must be what it was.",
-    reading: "One page 0.3 to 1 µs: a system call, the lock of the address space, one page-table entry, one flush of \
-              the translation. From some 16 pages on it grows with each page, 5 to 40 ns. A process whose threads run \
-              on other CPUs pays for interrupting each of them as well, which one pinned task does not show.",
+    title: "mprotect",
+    about: "Time to make memory read-only or writable again with mprotect. It is the mean of both, for memory in \
+            base pages.",
+    reading: "Lower is better: 0.3–1 µs for one page. It takes a call, a lock, one page-table entry and one flush. \
+              From about 16 pages on each page adds 5–40 ns. Threads on other CPUs must be interrupted as well, \
+              which one pinned task does not show.",
+    method: "The memory is its own area between inaccessible pages, so no area is split or joined. At the end a \
+             write must fault while it is read-only and succeed afterwards, and the content must be unchanged.",
     source: file!(),
     metrics: &[LATENCY_US],
     params: BYTES,

@@ -18,16 +18,14 @@ const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "fresh memory").aside
 pub const PAGE_FAULT: Benchmark = Benchmark {
     id: ids::VM_PAGE_FAULT,
     title: "Page fault",
-    about: "Writes one word to each page of anonymous memory that has no page yet: the CPU traps, the kernel finds a \
-            free page, fills it with zeroes, enters it into the page table and charges it to the cgroup. One such \
-            minor fault. Zeroing is part of it and cannot be taken off: no program gets memory without. Pages go back \
-            between rounds, which is not timed, so they are often still in the CPU's caches. Once with base pages, \
-            once with huge pages; the kernel's own count of faults must be as many as pages touched, and each page \
-            must have come zeroed.",
-    reading: "Base pages of 4 KiB: 0.1 to 0.25 µs on bare metal (with the trap, zeroing is a third of that), 0.3 to 1 \
-              us in guests, where the host may have to give the page first. Huge pages: 50 to 200 µs for 2 MiB, \
-              nearly all of it zeroing, which is 5 to 10 times as much memory a second: compare the bandwidths. \
-              Mitigations make every trap dearer.",
+    about: "Time of a first write to a page of anonymous memory: trap, free page, zeroing, page-table entry and \
+            cgroup charge.",
+    reading: "Lower is better. Base pages of 4 KiB take 0.1–0.25 µs on bare metal, 0.3–1 µs in guests whose host \
+              must give the page first. Huge pages of 2 MiB take 50–200 µs, nearly all of it zeroing. That is 5–10 × \
+              as much memory a second, so compare bandwidths. Mitigations make every trap slower.",
+    method: "One word is written to each page, with base pages and with huge pages. Zeroing is included, as no \
+             program gets memory without it. Pages are freed between rounds, untimed, so they are often still in the \
+             CPU's caches. The kernel's count of faults must equal the pages touched, and pages must be zero.",
     source: file!(),
     metrics: &[LATENCY_US, BANDWIDTH],
     cases: page_fault_cases,
@@ -37,13 +35,14 @@ pub const PAGE_FAULT: Benchmark = Benchmark {
 
 pub const POPULATE: Benchmark = Benchmark {
     id: ids::VM_POPULATE,
-    title: "Populate",
-    about: "Maps anonymous memory and has the kernel fill all of it at once (MAP_POPULATE); the time of a base page. \
-            `touched`: the same size mapped and then touched page by page, with a fault each, in the same visit. \
-            Unmapping is not timed. After each populate every page must be in memory, and read as zeroes.",
-    reading: "What touched is more than populate is the price of the traps: a third to a half on bare metal, more in \
-              guests and with mitigations. The rest, zeroing and accounting, stays. Programs that will use all of \
-              their memory gain by asking for it at once.",
+    title: "mmap with MAP_POPULATE",
+    about: "Time of a base page when the kernel fills anonymous memory at once (MAP_POPULATE). `touched` is the same \
+            with a fault for each page.",
+    reading: "Lower is better. `touched` less populate is the cost of traps: a third to a half on bare metal, more \
+              in guests and with mitigations. Zeroing and accounting remain. Programs that will use all of their \
+              memory gain by populating it.",
+    method: "Both are measured in the same pass; unmapping is not timed. After each populate every page must be in \
+             memory and read as zeros.",
     source: file!(),
     metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "a page by its own fault")],
     params: &[Param::int(ids::param::BYTES, "size of the mapping", 4096..=1 << 40)],

@@ -16,15 +16,15 @@ use sys::mapping::Mapping;
 pub const FILE_FAULT: Benchmark = Benchmark {
     id: ids::VM_FILE_FAULT,
     title: "Page fault on a file",
-    about: "Reads one word of each page of a mapped file that is in the page cache: nothing is read from a disk and \
-            nothing is copied, the fault only enters pages into the page table. The kernel enters the neighbours with \
-            them (fault-around, 64 KiB by default): `latency` is one fault, `page` the same time for each page, and \
-            `pages_per_fault` what the kernel's own count of faults says. `copy`: a first write to each page of the \
-            private mapping instead, a fault and a copy for each page, without neighbours. The file is an unlinked \
-            temporary one of 1024 pages; every word read must be what was written to the file.",
-    reading: "latency 0.5 to 2 µs for 16 pages, 30 to 120 ns a page: what starting a program costs for each page of \
-              its code. copy 0.3 to 1.3 µs: a page fault that copies where vm.page-fault zeroes. One page a fault: \
-              fault-around is switched off, or the file system has none.",
+    about: "Time of a first read of a page of a mapped file that is in the page cache. `copy` is a first write to a \
+            page of a private mapping.",
+    reading: "Lower is better: latency 0.5–2 µs for 16 pages, 30–120 ns a page. Starting a program pays it for each \
+              page of its code. copy takes 0.3–1.3 µs, a fault that copies where vm.page-fault zeroes. \
+              pages_per_fault of 1 means that fault-around is off or the filesystem has none.",
+    method: "No disk is read; a read fault only enters pages into the page table, with its neighbours (fault-around, \
+             64 KiB by default). `latency` is one fault, `page` that time for each page, `pages_per_fault` from the \
+             kernel's count of faults. `copy` faults and copies each page alone. The file is an unlinked temporary \
+             one of 1024 pages, and every word read is checked.",
     source: file!(),
     metrics: &[
         latency_ns(ids::metric::LATENCY, "a read fault"),

@@ -41,8 +41,8 @@ const LABELS: &[Label] = &[
     label(
         &["read whole"],
         IMPORT,
-        "Every figure that the file announces has a value, and nothing in it says that the run was cut short. It does not say that \
-         the figures are right: Assay did not watch while they were measured.",
+        "Every figure that the file announces has a value, and the file reports no early end. That does not make the figures right: \
+         Assay did not watch the measurement.",
     ),
     label(
         &["read in part"],
@@ -55,7 +55,7 @@ const LABELS: &[Label] = &[
         "The file has a problem: its figures contradict each other, or what was measured failed. Explain that before you use a figure.",
     ),
     label(
-        &["read, not believed"],
+        &["read, not usable"],
         IMPORT,
         "All figures are rejected, mostly because the format is known from documentation alone. Read them in the file itself.",
     ),
@@ -68,8 +68,8 @@ const LABELS: &[Label] = &[
     label(
         &["left out"],
         IMPORT,
-        "How many figures have no value, with the reason: the test did not finish, the cell is empty, or a percentile has fewer than \
-         10 observations beyond it. In the table of several results it is their number.",
+        "The number of figures without a value, with the reason: the test did not finish, the cell is empty, or fewer than 10 \
+         observations lie beyond a percentile.",
     ),
     label(
         &["left out"],
@@ -79,17 +79,17 @@ const LABELS: &[Label] = &[
     label(
         &["tool"],
         IMPORT,
-        "What this tool never reports, or does in a way of its own: it holds for each of its results.",
+        "What this tool never reports, or does in its own way. It applies to each of its results.",
     ),
     label(
         &["file"],
         IMPORT,
-        "What is to be known of this file: lines that were passed over, or settings that it does not name.",
+        "What is special in this file: lines that Assay skipped, or settings that the file does not name.",
     ),
     label(
         &["confidence"],
         IMPORT,
-        "The tool's own words: its passes lie farther apart than it was asked for. Don't conclude anything from a small difference.",
+        "The tool itself reports that its passes lie farther apart than its limit. Conclude nothing from a small difference.",
     ),
     label(
         &["differs"],
@@ -99,7 +99,7 @@ const LABELS: &[Label] = &[
     label(
         &["n", "n *"],
         FIGURES,
-        "How many values a figure is the median of: passes, runs or repetitions. A figure without n is one value.",
+        "The number of passes, runs or repetitions whose median the figure is. A figure without n is one value.",
     ),
     label(
         &["first figure"],
@@ -109,7 +109,7 @@ const LABELS: &[Label] = &[
     label(
         &["result", "of", "figures"],
         IMPORT,
-        "Of several results each has a line: what it is called, whose format it is, how many figures have a value.",
+        "One line per result: its name, its format, and how many figures have a value.",
     ),
     label(
         &["smallest to largest", "apart", "runs of *"],
@@ -148,7 +148,7 @@ const LABELS: &[Label] = &[
     label(
         &["b ÷ a", "c ÷ a", "b / a"],
         COMPARE,
-        "The ratio of the two values, turned so that above 1 is better for B: of times it is A ÷ B.",
+        "The ratio of the two values. Above 1 is better for B: for times it is A ÷ B.",
     ),
     label(
         &["b is"],
@@ -158,13 +158,13 @@ const LABELS: &[Label] = &[
     label(
         &["faster", "slower", "higher", "lower"],
         COMPARE,
-        "The 95 % interval of the ratio excludes 1, the difference is above 2 % and holds after correction for the number of figures. \
-         Higher and lower are said of figures that have no better side.",
+        "The 95 % interval of the ratio excludes 1, and the difference is above 2 % after correction for the number of figures. \
+         Figures without a better side are higher or lower.",
     ),
     label(
         &["the same", "same"],
         COMPARE,
-        "The two lie within 2, 5 or 10 % of each other: two one-sided tests say so at 5 %.",
+        "The two lie within 2, 5 or 10 % of each other, by two one-sided tests at 5 %.",
     ),
     label(
         &["accept"],
@@ -186,18 +186,18 @@ const LABELS: &[Label] = &[
     label(
         &["cannot tell"],
         "several verbs",
-        "What is known does not decide it. In a comparison the interval is too wide both to call the two different and to call them the \
-         same; of a machine nothing says which CPUs it has.",
+        "The evidence does not decide it. In a comparison the interval is too wide to call the two different, and too wide to call \
+         them the same. Of a host: no source names its CPUs.",
     ),
     label(
         &["unverified"],
         COMPARE,
-        "An imported figure without a spread: the ratio stands there, and how sure it is is not known. Five values on each side would show it.",
+        "An imported figure without a spread: the uncertainty of its ratio is unknown. Five values on each side would show it.",
     ),
     label(
         &["not counted"],
         COMPARE,
-        "The figure has a row because its values would mislead, but counts in nothing; --left-out says why.",
+        "The figure has a row because its values would mislead. It counts in no result; --left-out says why.",
     ),
     label(
         &["no conclusion"],
@@ -210,19 +210,19 @@ const LABELS: &[Label] = &[
     label(
         &["described"],
         MACHINE,
-        "What --root named is a support archive or a printout of another host. Nothing in it would disturb a measurement; what that host \
-         does now is not in it.",
+        "What --root named is a support archive or a printout of another host. It holds nothing that would disturb a measurement, and nothing about the load \
+         of that host now.",
     ),
-    label(&["ready to measure"], MACHINE, "Nothing was found that will disturb what is measured."),
+    label(&["ready to measure"], MACHINE, "Assay found nothing that would disturb a measurement."),
     label(
         &["measure with care"],
         MACHINE,
-        "Something will disturb what is measured; the lines with ! say what, and what to do.",
+        "Something will disturb a measurement. The lines with ! say what, and what to do.",
     ),
     label(
         &["not ready to measure"],
         MACHINE,
-        "Something would show in every figure. Remove it before measuring.",
+        "Something would change every figure. Remove it before measuring.",
     ),
     label(
         &["this host", "that host"],
@@ -243,17 +243,17 @@ const LABELS: &[Label] = &[
     label(
         &["memory", "modules", "huge pages"],
         MACHINE,
-        "Memory that the kernel has, the modules that firmware lists with their places, and how large pages are given out.",
+        "Memory that the kernel has, the modules that firmware lists with their slots, and the settings of huge pages.",
     ),
     label(
         &["kernel", "time", "frequency", "mitigations"],
         MACHINE,
-        "The kernel and its scheduler, the clock that it reads the time from, the frequencies that the CPUs may have, and which gaps of the processor it closes.",
+        "The kernel and its scheduler, its clock source, the frequencies that the CPUs may have, and the mitigations that are on.",
     ),
     label(
         &["inside", "may use", "guest", "sandbox", "container"],
         MACHINE,
-        "What this system runs inside of (hypervisor, container, sandbox) and what it may use there: CPUs, memory, tasks.",
+        "What this system runs in (hypervisor, container, sandbox), and the CPUs, memory and tasks that it may use there.",
     ),
     label(
         &["disk", "network", "load"],
@@ -274,26 +274,26 @@ const LABELS: &[Label] = &[
     label(
         &["stable"],
         GUARD,
-        "The runs of the command lie close together: one of them says what the next will give.",
+        "The runs of the command lie close together: one run predicts the next.",
     ),
     label(
         &["swings by *"],
         GUARD,
-        "The runs scatter by this much, so that a single run says little. The finding below says what goes with it.",
+        "The runs scatter by this share, so a single run shows little. The finding below names what moves with them.",
     ),
     label(
         &["b is *", "the same within *"],
         GUARD,
-        "Which of two commands is faster, from runs in turn: the interval excludes no difference, or lies within this margin.",
+        "Which of two commands is faster, from alternating runs. The interval excludes no difference, or lies within this margin.",
     ),
     label(
         &["command", "placement"],
         GUARD,
-        "The command, told apart by a short sum of its words, and where its tasks may run.",
+        "The command, identified by a short checksum of its words, and the CPUs that its tasks may use.",
     ),
     label(
         &["result", "runs scatter", "runs"],
         GUARD,
-        "The median of all runs, how far single runs lie apart (standard deviation over mean, with its interval), and how many there were.",
+        "The median of all runs, their coefficient of variation with its interval, and their number.",
     ),
 ];

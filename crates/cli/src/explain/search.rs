@@ -59,7 +59,7 @@ fn entries() -> impl Iterator<Item = Entry> {
     let rules = rules().map(|rule| Entry {
         id: rule.id.as_str(),
         title: rule.title,
-        text: format!("{} {}", rule.topic, rule.about),
+        text: format!("{} {}", rule.topic, rule.meaning),
     });
     let topics =
         TOPICS.iter().map(|topic| Entry { id: topic.id, title: topic.title, text: topic.also.join(" ") });

@@ -73,7 +73,7 @@ fn methodology() -> Sections {
         ("Its chapters", format!("{}.", CHAPTERS.join(", "))),
         (
             "The same from here",
-            "`assay explain harness`, `calibration`, `visit`, `placements` and `interval` say how measuring works; `references` how a \
+            "`assay explain harness`, `calibration`, `pass`, `placements` and `interval` say how measuring works; `references` how a \
              figure is read; `assay explain` with the name of a benchmark or of a rule how that one works."
                 .to_string(),
         ),
@@ -97,8 +97,8 @@ pub const TOPICS: &[Topic] = &[
     },
     Topic {
         id: "calibration",
-        also: &["window", "windows"],
-        title: "how many iterations a window has",
+        also: &["sample", "samples", "window", "windows"],
+        title: "how many iterations a sample has",
         sections: bench::calibration_explained,
         source: "crates/bench/src/sampler/calibration.rs",
     },
@@ -117,9 +117,9 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/bench/src/placement.rs",
     },
     Topic {
-        id: "visit",
-        also: &["visits", "states", "pass"],
-        title: "what one measuring process goes through, and how it can end",
+        id: "pass",
+        also: &["passes", "states", "visit", "visits"],
+        title: "the states of one measuring process, and how it can end",
         sections: session::explained::visit,
         source: "crates/session/src/measure/child.rs",
     },
@@ -151,14 +151,14 @@ pub const TOPICS: &[Topic] = &[
             "unstable",
             "no reference",
         ],
-        title: "what is typical of a host, and how good a figure is beside it",
+        title: "what is typical of a host, and how a figure compares with it",
         sections: || fixed(diagnose::reference::EXPLAINED),
         source: "crates/diagnose/src/reference.rs",
     },
     Topic {
         id: "utilization",
         also: &[],
-        title: "how much of its cores a machine with SMT uses",
+        title: "real use of the cores on a host with SMT",
         sections: || fixed(stats::smt::EXPLAINED),
         source: "crates/stats/src/smt.rs",
     },
@@ -172,7 +172,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: speccpu::INVALID_RESULT,
         also: &[],
-        title: "a result that its own tool calls invalid, failed or wrong",
+        title: "a result that its tool calls invalid, failed or wrong",
         sections: || fixed(speccpu::INVALID_EXPLAINED),
         source: "crates/import/src/speccpu/score.rs",
     },
@@ -200,28 +200,28 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: own::GENERATOR_BOUND,
         also: &[],
-        title: "an imported result of a CPU that is read as one of a network",
+        title: "an imported network result that the CPU limited",
         sections: || fixed(own::BOUND_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
         id: own::THROTTLED,
         also: &[],
-        title: "an imported result of a machine that was throttled",
+        title: "an imported result of a throttled host",
         sections: || fixed(own::THROTTLED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
         id: own::DOCUMENTED,
         also: &[],
-        title: "an imported result of a format that nobody here saw in use",
+        title: "an imported result of a format known from its documentation only",
         sections: || fixed(own::DOCUMENTED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
         id: own::UNSURE,
         also: &[],
-        title: "an imported result whose passes lie too far apart by the tool's own word",
+        title: "an imported result whose tool reports passes too far apart",
         sections: || fixed(own::UNSURE_EXPLAINED),
         source: "crates/import/src/own.rs",
     },

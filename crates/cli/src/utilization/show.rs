@@ -160,7 +160,7 @@ impl Report {
         )
     }
 
-    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
+    /// `CPU% says 30: 60 % (59–61) are used; work can grow to 1.67 times today's (1.63–1.70),
     /// not 3.33 times`.
     pub fn headline(&self) -> String {
         let Some(sentence) = self.sentence() else {

@@ -216,7 +216,7 @@ fn one_run_twice_is_said() {
     let report = assay().args(["report", "--json"]).arg(&bench.run).output().expect("assay runs").stdout;
     let report = bench.file("report.json", &report);
     for (other, words) in
-        [(&bench.run, "are the same run"), (&report, "are the same run"), (&copy, "the very same numbers")]
+        [(&bench.run, "are the same run"), (&report, "are the same run"), (&copy, "identical numbers")]
     {
         let told = found(&[], &[&bench.run, other], 0);
         assert!(
@@ -359,11 +359,11 @@ fn what_cannot_be_used_is_refused_in_words() {
         ("gzip cut off", zipped[..40].to_vec(), "hdr"),
         ("newer run", newer_run.into_bytes(), "newer Assay (schema 99"),
         ("newer report", newer.to_string().into_bytes(), "newer Assay (schema 99"),
-        ("other JSON", b"{\"a\": 1}".to_vec(), "not what `assay run --json` prints"),
-        ("an import's JSON", imported.expect("assay runs").stdout, "not what `assay run --json` prints"),
+        ("other JSON", b"{\"a\": 1}".to_vec(), "not the output of `assay run --json`"),
+        ("an import's JSON", imported.expect("assay runs").stdout, "not the output of `assay run --json`"),
         ("no JSON", b"{ this is C }".to_vec(), "neither a run nor a report"),
-        ("text", b"hello\n".to_vec(), "not a file that Assay knows"),
-        ("large text", vec![b'x'; (16 << 20) + 2], "more than 16 MB"),
+        ("text", b"hello\n".to_vec(), "not a format that Assay knows"),
+        ("large text", vec![b'x'; (16 << 20) + 2], "larger than 16 MB"),
         ("empty", Vec::new(), "empty"),
     ];
     for (name, bytes, words) in cases {
@@ -394,7 +394,10 @@ fn what_cannot_be_used_is_refused_in_words() {
         assert!(warnings.contains("B: the run in ") && warnings.contains("is damaged: "), "{warnings}");
         let shown = compare(&["--allow-refused"], &[torn, &bench.run]);
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        assert!(shown.contains("did not come to its end") && shown.contains("is damaged: "), "{shown}");
+        assert!(
+            shown.contains("is incomplete: parts of it are missing") && shown.contains("is damaged: "),
+            "{shown}"
+        );
     }
     let missing = compare(&[], &[&bench.run, Path::new("/nowhere/at-all")]);
     assert_eq!(missing.status.code(), Some(3));
@@ -456,11 +459,11 @@ fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
     let (small, large) = (run("firecracker-guest-2cpu.json", "a"), run("arm64-smt.json", "b"));
     let shown = |a: &Path, b: &Path| String::from_utf8(compare(&["--all"], &[a, b]).stdout).expect("UTF-8");
     let both = shown(&small, &large);
-    let section = both.split("CPUs and caches, believed and measured").nth(1).expect("the section");
-    for label in ["A vm", "B ", "core, believed", "last-level cache, believed", "A believed", "B measured"] {
+    let section = both.split("CPUs and caches, reported and measured").nth(1).expect("the section");
+    for label in ["A vm", "B ", "core, reported", "last-level cache, reported", "A believed", "B measured"] {
         assert!(section.contains(label), "{label}: {section}");
     }
     // One machine twice has nothing to tell apart.
     let again = run("firecracker-guest-2cpu.json", "c");
-    assert!(!shown(&small, &again).contains("believed and measured"));
+    assert!(!shown(&small, &again).contains("reported and measured"));
 }

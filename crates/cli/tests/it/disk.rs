@@ -301,7 +301,7 @@ fn a_device_is_asked_for_and_only_read() {
         &["OVERWRITES IT", &format!("erase {name}")],
     );
     refused("--only disk --device /dev/null --confirm null", &["no block device"]);
-    refused("--only disk --device /nowhere --confirm nowhere", &["cannot be looked at"]);
+    refused("--only disk --device /nowhere --confirm nowhere", &["cannot access"]);
     let before = checksum(&device.image());
     quick(out.path(), &format!("--only disk --device {path} --confirm {name}"));
     let results = results(out.path());

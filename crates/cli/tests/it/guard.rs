@@ -312,7 +312,7 @@ fn two_commands_at_once_are_told_apart_and_fail_together() {
     ended.expect(0);
     let told = in_line(&ended);
     assert!(told.contains("B is faster by 10 %") && told.contains(", measured at once on CPUs "), "{told}");
-    assert!(told.contains("not for comparison with other runs"), "{told}");
+    assert!(told.contains("not with other runs"), "{told}");
     let dir = tempfile::tempdir().expect("a folder");
     let ended = duet(dir.path(), "sleep 600", "echo this is why; exit 9").expect("like CPUs");
     ended.expect(3).says(&["B: /bin/sh ended with exit code 9. Its last lines: this is why"]);

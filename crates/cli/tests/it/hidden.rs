@@ -128,7 +128,7 @@ fn affinity_that_is_pretended_gives_no_pinned_figure() {
     }
     let failed = findings(&results, "failed-case");
     let told = failed.iter().map(|finding| finding.to_string()).collect::<String>();
-    assert!(told.contains("says that it moved the task and did not"), "{told}");
+    assert!(told.contains("reports success but did not move the task"), "{told}");
 }
 
 /// A quota of a fifth of a CPU on a group that the command's namespace hides.

@@ -228,8 +228,8 @@ fn a_log_of_hackbench_reads_as_it_read() {
 fn foreign_files_are_refused_in_words() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for (name, bytes, words) in [
-        ("text", &b"hello\n"[..], "not a file that Assay knows; `assay import --help` lists"),
-        ("binary", &[0u8, 1, 2, 3], "not a text"),
+        ("text", &b"hello\n"[..], "not a format that Assay knows; `assay import --help` lists"),
+        ("binary", &[0u8, 1, 2, 3], "not text"),
         ("empty", b"", "empty"),
         ("run", b"{\"header\":{\"schema\":1}}\n", "needs no import"),
     ] {
@@ -304,7 +304,10 @@ fn an_old_result_stands_in_a_comparison_and_beside_a_run() {
         )
     };
     let markdown = beside("markdown");
-    assert!(markdown.contains("## Beside older results") && markdown.contains("unverified"), "{markdown}");
+    assert!(
+        markdown.contains("## Compared with older results") && markdown.contains("unverified"),
+        "{markdown}"
+    );
     let report: Value = serde_json::from_str(&beside("json")).expect("JSON");
     assert!(crate::validator("results").is_valid(&report));
     assert_eq!(report["beside"][0]["metrics"].as_array().map(Vec::len), Some(metrics.len()));
@@ -395,7 +398,7 @@ fn bandwidths_are_shown_with_their_sizes() {
     for part in [
         "Memory read bandwidth, 16 KiB",
         "Memory read bandwidth, 977 MiB",
-        "! Mmap read bandwidth reaches 7.95 GB/s where memory gives 4.98 GB/s. It was the page cache.",
+        "! Mmap read bandwidth reaches 7.95 GB/s, memory only 4.98 GB/s: the file was in the page cache.",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -60,6 +60,7 @@ mod undisturbed;
 mod unixbench;
 mod utilization;
 mod vocabulary;
+mod words;
 
 use std::process::Command;
 

@@ -195,10 +195,10 @@ fn markdown_is_short_enough_for_a_comment() {
     let run = crate::runs::run_file(folder.path());
     let text = verb(&["report", "--format", "markdown"], &[&run]).expect(0).out.clone();
     assert!(text.len() <= 60_000, "{} bytes", text.len());
-    for holds in ["## Findings", "## Results", "Left out here", "All series"] {
+    for holds in ["## Findings", "## Results", "Left out here", "All figures"] {
         assert!(text.contains(holds), "{holds}");
     }
-    assert!(!text.contains("## All series") && !text.contains("## Every sample"));
+    assert!(!text.contains("## All figures") && !text.contains("## Every sample"));
 }
 
 /// Runs by a name, and what is said of a name that nobody gave.

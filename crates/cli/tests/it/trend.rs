@@ -188,7 +188,10 @@ fn each_outcome_has_its_exit_code_and_run_files_say_what_their_summaries_say() {
         &["CONFIRM THE LAST RUN", "assay run --profile quick --only memory.data-source"],
     );
     shows(trend(&[], &[&until(17)]).expect(0), &["STEADY"]);
-    shows(trend(&[], &[&until(7)]).expect(4), &["CANNOT TELL", "1 more of `assay run --profile quick`"]);
+    shows(
+        trend(&[], &[&until(7)]).expect(4),
+        &["CANNOT TELL", "Still needed: 1 run of `assay run --profile quick`"],
+    );
     shows(trend(&["--since", "2026-11-20"], &[&lines]).expect(4), &["CANNOT TELL", "there are 5"]);
     trend(&["--since", "2027-01-01"], &[&lines]).expect(3).says(&["no run", "since 2027-01-01"]);
     trend(&["--since", "yesterday"], &[&lines]).expect(2).says(&["2026-11-01"]);
@@ -226,7 +229,7 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
         own.settings.push(("allowed_cpus".into(), "0".into()));
     }
     let other = made.lines("cpus.ndjson", &all[..9]);
-    shows(trend(&[], &[&other]).expect(4), &["Other series, not compared: CPUs 0 (4 runs)"]);
+    shows(trend(&[], &[&other]).expect(4), &["Other runs, not compared: CPUs 0 (4 runs)"]);
     // A new machine under the old name is another series, too.
     let mut moved = made.history("db1", 17, |day| if day < 11 { 1.0 } else { 1.4 });
     for own in &mut moved[..8] {
@@ -235,7 +238,7 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     }
     let moved = made.lines("moved.ndjson", &moved);
     let ended = trend(&[], &[&moved]);
-    shows(ended.expect(0), &["STEADY", "Other series, not compared: Another 9000 (8 runs)"]);
+    shows(ended.expect(0), &["STEADY", "Other runs, not compared: Another 9000 (8 runs)"]);
 }
 
 #[test]

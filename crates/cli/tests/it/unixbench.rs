@@ -185,7 +185,7 @@ fn an_old_report_stands_beside_a_run() {
         assay().args(["report", "--format", "markdown", "--beside"]).args([&example(), &real]).output();
     let beside = text(&beside.expect("assay runs"));
     assert!(
-        beside.contains("## Beside older results") && beside.contains("System Benchmarks Index Score"),
+        beside.contains("## Compared with older results") && beside.contains("System Benchmarks Index Score"),
         "{beside}"
     );
 }

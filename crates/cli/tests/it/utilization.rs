@@ -76,7 +76,7 @@ fn the_example_of_the_specification() {
         let text = told(&args);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            words.contains("CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's ("),
+            words.contains("CPU% says 30: 60 % (59–61) are used; work can grow to 1.67 times today's ("),
             "{text}"
         );
         assert!(words.contains("), not 3.33 times"), "{text}");

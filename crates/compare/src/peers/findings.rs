@@ -188,9 +188,9 @@ fn slow(
         standing.flags.iter().map(|flag| fleet.metrics[flag.metric].key.clone()).collect();
     let suspected = Suspected::of(host, group, against, behind.component, &keys);
     let shared: Vec<&Followed> = followed.iter().filter(|one| one.has(fleet, place)).collect();
-    let no_chance = shared
-        .iter()
-        .map(|one| format!(" {}: that is no chance.", capital(&one.words("hosts that are behind"))));
+    let no_chance = shared.iter().map(|one| {
+        format!(" {}: chance does not explain this.", capital(&one.words("hosts that are behind")))
+    });
     let cause = cause(host, group, against, &suspected, standing) + &no_chance.collect::<String>();
     let headline = format!(
         "Host {} is {} behind its {} peers in {}",
@@ -202,7 +202,7 @@ fn slow(
     let company = company();
     let advice = match company.is_empty() {
         true => String::new(),
-        false => format!("Measure it in turns with {company}, which are as they should be."),
+        false => format!("Measure it alternately with {company}, which show no fault."),
     };
     let finding = Finding::of(SLOW, severity(standing.worst().is_some(), behind.ratio), headline)
         .cause(cause)
@@ -220,11 +220,11 @@ fn slow(
 fn figures_of(fleet: &Fleet, standing: &Standing, behind: &Behind, group: &str) -> Vec<Fact> {
     let whose = format!("group {group}");
     let median = format!("{} of the median of {} hosts", percent(behind.ratio), behind.peers);
-    let z = format!("{:.1}, limit -{:.1} for so many hosts", behind.z, standing.limit);
-    let mut facts = vec![Fact::new("beside its peers", median, &whose), Fact::new("robust z", z, &whose)];
+    let z = format!("{:.1}, limit −{:.1} for {} hosts", behind.z, standing.limit, behind.peers + 1);
+    let mut facts = vec![Fact::new("against its peers", median, &whose), Fact::new("robust z", z, &whose)];
     facts.extend(standing.flags.iter().take(SHOWN).map(|flag| fact(fleet, flag)));
     if let Some(more @ 1..) = standing.flags.len().checked_sub(SHOWN) {
-        facts.push(Fact::new("further benchmarks", format!("{more} are behind as well"), &whose));
+        facts.push(Fact::new("further benchmarks", format!("{more} more are behind"), &whose));
     }
     facts
 }
@@ -254,7 +254,7 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
     let mut words = String::new();
     if group.near.is_some() {
         words.push_str(&format!(
-            "It has {} of its own make-up and is held against group {}, which differs in the fewest fields. ",
+            "It has {} of its own make, so it is compared with group {}, which differs in the fewest fields. ",
             match group.hosts.len() {
                 1 => "no peer".to_string(),
                 count => format!("only {} peers", count - 1),
@@ -270,31 +270,29 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
                 1 => ", and 1 more difference".to_string(),
                 more => format!(", and {more} more differences"),
             };
-            let lead = if likely.is_empty() { "It differs" } else { "Likely" };
+            let lead = if likely.is_empty() { "Also differs" } else { "Likely cause" };
             words.push_str(&format!(
-                "{lead}: {} is {:?} where its peers have {:?}{rest}.",
+                "{lead}: {} is {:?}, on its peers {:?}{rest}.",
                 first.label.replace('_', " "),
                 first.here,
                 first.peers
             ));
             if likely.is_empty() {
-                words.push_str(" No effect of that on these figures is known.");
+                words.push_str(" No effect on these figures is known.");
             }
         }
         None if !host.findings.is_empty() => {
-            words.push_str("Nothing known of its make-up differs from its peers; its own findings may say why.")
+            words.push_str("Its known hardware and settings equal those of its peers. Its own findings may show the cause.")
         }
         None => words.push_str(
-            "Nothing known of its make-up differs from its peers: look at what is not known (memory slots need root), then at \
+            "Its known hardware and settings equal those of its peers. Look at what is unknown (memory slots need root), then at \
              the hardware.",
         ),
     }
     match standing.history.as_slice() {
         [] => {}
-        before if before.iter().all(Before::is_slow) => {
-            words.push_str(" It was slow in its older runs, too.")
-        }
-        _ => words.push_str(" It was not slow in all of its older runs: something changed, or passed."),
+        before if before.iter().all(Before::is_slow) => words.push_str(" Its older runs were slow too."),
+        _ => words.push_str(" Not all of its older runs were slow: something changed."),
     }
     words
 }
@@ -302,7 +300,7 @@ fn cause(host: &Host, group: &Group, against: &Group, suspected: &Suspected, sta
 fn label_fact(one: &Followed) -> Fact {
     Fact::new(
         format!("label {}", one.label),
-        format!("{}: {} of {}, others {} of {}", one.value, one.having, one.apart, one.beside, one.others),
+        format!("{}: {} of {}; others: {} of {}", one.value, one.having, one.apart, one.beside, one.others),
         format!("Fisher's exact test, p {:.1e} over all labels", one.p),
     )
 }
@@ -377,7 +375,7 @@ fn drift(fleet: &Fleet, group: &Group, groups: &[Group], place: usize) -> Option
         against.name
     ))
         .cause(format!(
-            "Group {} has fewer hosts than can be judged by themselves. What should be equal is not: configurations drift.{}",
+            "Group {} has too few hosts to be compared on its own. Hosts that should be equal have drifted apart.{}",
             groups[place].name,
             of_hosts.collect::<String>()
         ))

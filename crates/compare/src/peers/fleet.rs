@@ -209,14 +209,14 @@ impl Fleet {
             let boot = host.boot_id.as_deref().filter(|boot| !boot.is_empty() && !host.pretended);
             let why = match (boot.and_then(|boot| boots.get(boot)), twin) {
                 (Some(other), _) => format!("it ran in one boot with {other}"),
-                (None, Some(other)) => format!("it holds the very same numbers as {}", other.name),
+                (None, Some(other)) => format!("its numbers are identical to those of {}", other.name),
                 (None, None) => {
                     alike.push(place);
                     boots.extend(boot.map(|boot| (boot, host.name.as_str())));
                     continue;
                 }
             };
-            doubles.insert(place, format!("{why}: one machine under two names counts once"));
+            doubles.insert(place, format!("{why}: a host under two names counts once"));
         }
         let mut place = 0;
         self.hosts.retain(|host| {

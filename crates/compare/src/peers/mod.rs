@@ -35,40 +35,42 @@ pub const DRIFT: &str = "config-drift";
 /// What `assay explain slow-among-peers` says.
 pub const SLOW_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "A host is slower than hosts of the same make-up, in a part of the machine or in one benchmark. What equals it in \
-         hardware and system should equal it in speed: a memory slot filled wrongly, a clock held back, a setting that \
-         differs, a part that fails.",
+        "What it means",
+        "A host is slower than hosts of the same make, in one part or in one benchmark. Equal hardware and software should give equal \
+         speed. Usual causes: a wrongly filled memory slot, a low clock, a setting that differs, failing hardware.",
     ),
     (
-        "When it fires",
-        "From 8 peers on. Values are compared as logarithms of ratios to the group's median; a part's score is the median over \
-         its headline benchmarks. A host is flagged where the better end of its 95 % interval is still worse than the peers' median \
-         by more than max(3 %, 3 × the noise of the benchmark), and its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 (10), \
-         6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000), the 1e-4 quantiles of z for so few hosts. Single benchmarks are \
-         many, so that their false discovery rate over all hosts and benchmarks of the group must be below 1 %, too \
-         (Benjamini and Hochberg, on z brought to the normal scale by its limit). z is over 1.4826 MAD of the group.",
+        "When it appears",
+        "The group has 8 hosts or more. Two conditions hold. The better end of the host's 95 % interval is worse than the \
+         peers' median by more than max(3 %, 3 × the noise of the benchmark). Its robust z is below -z_N: 17 (8 and 9 hosts), 12.7 \
+         (10), 6.3 (20), 4.8 (50), 4.1 (200), 3.9 (from 1,000).",
+    ),
+    (
+        "How it is computed",
+        "Values are logarithms of ratios to the group's median; the score of a part is the median over its main benchmarks. z is the \
+         distance over 1.4826 MAD of the group, z_N its 1e-4 quantile for N hosts. Single benchmarks must also keep the \
+         false discovery rate over all hosts and benchmarks of the group below 1 % (Benjamini and Hochberg, z scaled to normal by its \
+         limit).",
     ),
     (
         "When it names a label",
-        "Labels (--label rack=r7) make no group. Where hosts that are behind share one that fewer than half of the others in their \
-         groups have, it is said unless chance may have done it: Fisher's exact test, one-sided, p times the number of labels \
-         with values that two hosts or more have must be at most 1 %.",
+        "Labels (--label rack=r7) form no groups. A label is named if hosts that are behind share it and fewer than half of the others \
+         in their groups have it. Chance must be ruled out: p of Fisher's exact test, one-sided, times the number of labels shared by \
+         two hosts or more, is at most 1 %.",
     ),
 ];
 
 /// What `assay explain config-drift` says.
 pub const DRIFT_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "Hosts that have too few peers of exactly their make-up and are the same machine as a larger group but for a few \
-         fields: another kernel, a memory slot more or less, threads switched off. They are held against that group, and \
-         the fields in which they differ are the first suspects.",
+        "What it means",
+        "Hosts have too few peers of exactly their make, but differ from a larger group in a few fields only: another kernel, \
+         one memory module more or less, SMT off. Assay compares them with that group; the fields that differ are the first suspects.",
     ),
     (
-        "When it fires",
-        "A group of fewer than 8 hosts, and one of at least 8 with the same CPU model and number of packages: the one that \
-         differs in the fewest fields, of several the largest.",
+        "When it appears",
+        "A group has fewer than 8 hosts, and another of 8 or more has the same CPU model and number of packages. Of several, the one \
+         that differs in the fewest fields is taken, then the largest.",
     ),
 ];
 

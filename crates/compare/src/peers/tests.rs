@@ -101,7 +101,7 @@ fn the_host_with_the_wrong_slot_stands_out() {
     assert!(one.headline.ends_with("behind its 49 peers in memory bandwidth"), "{}", one.headline);
     assert_eq!(one.severity, Severity::Problem);
     assert!(
-        one.cause.contains("no peer of its own make-up") && one.cause.contains("Likely: dimms mib"),
+        one.cause.contains("no peer of its own make") && one.cause.contains("Likely cause: dimms mib"),
         "{}",
         one.cause
     );
@@ -159,15 +159,16 @@ fn inside_a_group_settings_are_the_suspects() {
         found[0].headline.contains("Host db099 is ")
             && found[0].headline.ends_with("behind its 12 peers in cpu")
     );
-    assert!(found[0].cause.contains("Likely: core clock is \"1700 MHz\""), "{}", found[0].cause);
+    assert!(found[0].cause.contains("Likely cause: core clock is \"1700 MHz\""), "{}", found[0].cause);
 }
 
 /// A case that asks for huge pages has them, whatever the kernel gives by itself.
 #[test]
 fn a_difference_is_a_cause_only_where_it_acts() {
-    for (pages, lead) in
-        [("+huge-pages", "It differs: transparent huge pages"), ("", "Likely: transparent huge pages")]
-    {
+    for (pages, lead) in [
+        ("+huge-pages", "Also differs: transparent huge pages"),
+        ("", "Likely cause: transparent huge pages"),
+    ] {
         let mut rng = Rng::with_seed(7);
         let mut results = healthy(12, 2);
         let mut slow_one = host(99, &mut rng, ("memory", 0.6));
@@ -238,7 +239,7 @@ fn of_one_host_the_newest_counts_and_the_others_are_its_history() {
     assert_eq!(older, ["2026-11-02T00:00:00Z", "2026-11-01T00:00:00Z"]);
     let history = &peers.standings[own].history;
     assert!(history[0].ratio < 0.66 && history[1].ratio > 0.95, "{history:?}");
-    assert!(slow(&peers)[0].cause.contains("not slow in all of its older runs"));
+    assert!(slow(&peers)[0].cause.contains("Not all of its older runs were slow"));
 }
 
 #[test]

@@ -62,11 +62,13 @@ fn equal_hosts_hear_what_could_not_have_been_seen() {
     let said = answer(&a, &b);
     assert_eq!((said.outcome, said.word.as_str()), (Outcome::Same, "B is as fast as A"));
     assert!(
-        said.sentences.last().is_some_and(|text| text.starts_with("It would have shown a difference above "))
+        said.sentences
+            .last()
+            .is_some_and(|text| text.starts_with("This comparison shows differences above "))
     );
     let itself = answer(&a, &a);
-    assert!(itself.sentences[0].starts_with("A and B hold the very same numbers"), "{:?}", itself.sentences);
-    assert!(itself.sentences[1].starts_with("Two such runs would show "), "{:?}", itself.sentences);
+    assert!(itself.sentences[0].starts_with("A and B have identical numbers"), "{:?}", itself.sentences);
+    assert!(itself.sentences[1].starts_with("Two such runs show "), "{:?}", itself.sentences);
 }
 
 #[test]
@@ -98,4 +100,38 @@ fn several_are_ranked() {
     let said = ranking(&named).expect("a ranking");
     assert!(said.starts_with("C is fastest over all: 1.25 (") && said.contains("; then B 0.77 ("), "{said}");
     assert_eq!(ranking(&named[..1]), None);
+}
+
+/// Figures that differ and have no row: with no better side, without a title, or past the last row.
+#[test]
+fn no_sentence_leaves_out_the_name_of_a_figure() {
+    let holes = [" .", " ,", " ;", ": and ", "  ", "()", "all and "];
+    for (better, title) in
+        [(Better::Neither, "Test"), (Better::Neither, ""), (Better::Higher, ""), (Better::Lower, "Test")]
+    {
+        for (odd, factor) in [(0, 1.0), (1, 1.5), (1, 0.5), (2, 1.5), (2, 0.5), (14, 1.5)] {
+            for (others, most_rows) in [(1.0, MOST_ROWS), (1.26, MOST_ROWS), (0.8, 1), (1.0, 0)] {
+                let with = |name: &str, factor: f64, others: f64| {
+                    let mut host = host(name, [others; 4]);
+                    host.members.extend((0..odd).map(|number| {
+                        let key = format!("a.odd{number}@one-cpu#share");
+                        let mut one = member(&key, "ns", better, &around(100.0 * factor));
+                        one.metric.headline = true;
+                        one.title = title.to_string();
+                        one
+                    }));
+                    host
+                };
+                let found = compare(&with("a", 1.0, 1.0), &with("b", factor, others), &Options::default());
+                let said = found.answer("B", most_rows).sentences;
+                let hole = said.iter().find(|text| holes.iter().any(|hole| text.contains(hole)));
+                assert_eq!(hole, None, "{odd} {better:?} {title:?} times {factor}, others {others}");
+                let differing = said.iter().find(|text| text.contains("differ"));
+                let names = |text: &&String| {
+                    ["Test", "a", "memory", "system call"].iter().any(|name| text.contains(name))
+                };
+                assert!(differing.is_none_or(|text| names(&text)), "{said:?}");
+            }
+        }
+    }
 }

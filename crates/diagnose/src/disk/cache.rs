@@ -1,6 +1,6 @@
-//! Figures that are a cache's.
+//! Disk figures that come from a cache.
 
-use super::points::{Point, again, disk, name, points, speed_keys};
+use super::points::{DiskPoint, again, disk, name, points, speed_keys};
 use crate::words::{capital, clipped, duration_us, figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::disk::Block;
@@ -9,19 +9,22 @@ use model::{Effect, Finding};
 
 pub const PAGE_CACHE: Rule = Rule {
     id: ids::rule::DISK_PAGE_CACHE,
-    title: "A disk's figure that a cache gave",
+    title: "A cache answered instead of the disk",
     topic: "page cache",
-    about: "The page cache answers a read from memory and takes a write at once, so that a disk seems ten times as fast as \
-            it is. Most published disk figures that are too good are that. The kernel counts what the device itself \
-            moved: where it moved less than we did, the rest never reached it. A host's cache below a guest's disk \
-            cannot be seen from inside the guest.",
-    method: "Fires where the device moved less than 0.9 of the bytes that a row moved (device_share, from the device's stat file). \
-             A direct row's figures are rejected then: they claim to be the device's. A buffered row's are the cache's by \
-             what they are, and are told as such: not to be sold as the disk's. (Counters of the device are read before and \
-             after: a tenth covers what was under way at either end.) Also where random direct reads of a disk \
-             that turns take less than 1 ms in the median: half a turn alone takes 2 ms at 15,000 a minute, so a cache of the \
-             disk or its controller answered. And where the stack has a loop device without direct I/O: all that goes through it \
-             passes the page cache of its file, whatever its own counters say.",
+    meaning: "The page cache answers reads from memory and takes writes at once, so a disk seems up to ten \
+            times faster. Most published disk figures that are too good come from this. A guest cannot see \
+            the caches of its host.",
+    action: "For the disk's own speed use direct I/O on a filesystem that supports it, or --device. See \
+            it: assay run --only disk.random --new",
+    when: "The disk moved less than 0.9 of a benchmark's bytes. Or random direct reads of a spinning disk \
+            take less than 1 ms in the median. Or a loop device without direct I/O lies below the \
+            filesystem.",
+    how: "The device's own counters (device_share) are read before and after. A tenth covers I/O under way \
+            at either end. Direct figures are rejected then, since they claim to be the device's. Buffered \
+            figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at 15,000 \
+            turns a minute, so a cache of the disk or its controller answered. All I/O through a loop \
+            device without direct I/O passes the page cache of its file, whatever the device's counters \
+            show.",
     calm: "page cache bypassed",
     looked_at: "device counters",
     source: file!(),
@@ -29,95 +32,133 @@ pub const PAGE_CACHE: Rule = Rule {
 };
 
 /// What the device must have moved of our bytes.
-const MOVED: f64 = 0.9;
+const MIN_DEVICE_SHARE: f64 = 0.9;
 /// A disk that turns cannot be this fast, us.
-const TURNING_US: f64 = 1000.0;
+const MIN_SPINNING_US: f64 = 1000.0;
 
 fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told: Vec<&Point> = points.iter().filter(|point| point.is_transfer()).collect();
-    let turns = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
-    let looked = told.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
+    let transfers: Vec<&DiskPoint> = points.iter().filter(|point| point.is_transfer()).collect();
+    let spins = disk(evidence).and_then(|disk| disk.is_solid()) == Some(false);
+    let looked = transfers.iter().any(|point| point.median(ids::metric::DEVICE_SHARE).is_some());
     let mut findings = Vec::new();
     for buffered in [false, true] {
-        let missed = told.iter().copied().filter(|point| {
-            point.buffered() == buffered && point.has(ids::metric::DEVICE_SHARE, |share| share < MOVED)
+        let missed = transfers.iter().copied().filter(|point| {
+            point.buffered() == buffered
+                && point.has(ids::metric::DEVICE_SHARE, |share| share < MIN_DEVICE_SHARE)
         });
         findings.extend(not_moved(&missed.collect::<Vec<_>>(), buffered));
     }
-    findings.extend(through_loop(evidence, &told));
-    if turns {
-        findings.extend(faster_than_a_turn(evidence, &told));
+    findings.extend(through_loop(evidence, &transfers));
+    if spins {
+        findings.extend(faster_than_half_a_turn(evidence, &transfers));
     }
-    (looked || turns || !findings.is_empty()).then_some(findings)
+    (looked || spins || !findings.is_empty()).then_some(findings)
 }
 
 /// Random direct reads that are faster than half a turn of a disk that turns.
-fn faster_than_a_turn(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
-    let fast = told.iter().copied().filter(|point| {
+fn faster_than_half_a_turn(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding> {
+    let fast = transfers.iter().copied().filter(|point| {
         let is_random = point.bench() == ids::RANDOM && point.op() == "read" && !point.buffered();
-        is_random && point.has(ids::metric::LATENCY_P50, |p50| p50 < TURNING_US)
+        is_random && point.has(ids::metric::LATENCY_P50, |p50| p50 < MIN_SPINNING_US)
     });
-    let fast: Vec<&Point> = fast.collect();
+    let fast: Vec<&DiskPoint> = fast.collect();
     let first = fast.first()?;
-    Some(Finding::warning(PAGE_CACHE.id, format!(
-        "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
-        capital(&name(evidence)),
-        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-    ))
-        .cause("The kernel's page cache was out of the way, but the disk or its controller has a cache, too, and \
-                the file was small enough for it.")
-        .facts(fast.iter().take(5).filter_map(|point| {
-            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
-        }))
+    Some(
+        Finding::warning(
+            PAGE_CACHE.id,
+            format!(
+                "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
+                capital(&name(evidence)),
+                duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+            ),
+        )
+        .cause(
+            "The kernel's page cache was bypassed. The disk or its controller has a cache, and the file \
+                is small enough for it.",
+        )
+        .facts(
+            fast.iter().take(5).filter_map(|point| {
+                point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+            }),
+        )
         .confirm(format!("{} --profile full", again(first.case)))
-        .advice("Measure in a directory with more room (files grow with the room), or use the figures as those of the cache.")
-        .explains(speed_keys(&fast)))
+        .advice(
+            "Measure in a directory with more free space (files grow with it), or treat the figures as \
+                 those of the cache.",
+        )
+        .explains(speed_keys(&fast)),
+    )
 }
 
 /// A loop device that reads and writes its file through the page cache.
-fn through_loop(evidence: &Evidence, told: &[&Point]) -> Option<Finding> {
+fn through_loop(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding> {
     let buffers = |block: &&Block| block.backing_file.is_some() && block.direct_io == Some(false);
     let block = disk(evidence)?.stack.iter().find(buffers)?;
-    let direct: Vec<&Point> = told.iter().copied().filter(|point| !point.buffered()).collect();
+    let direct: Vec<&DiskPoint> = transfers.iter().copied().filter(|point| !point.buffered()).collect();
     let first = direct.first()?;
-    Some(Finding::warning(PAGE_CACHE.id, format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name))
-        .cause("A loop device without direct I/O reads and writes its file through the page cache: direct I/O to it skips \
-                its own cache, and not that one.")
+    Some(
+        Finding::warning(
+            PAGE_CACHE.id,
+            format!(
+                "Loop device {} reads its file through the page cache. Figures are the cache's.",
+                block.name
+            ),
+        )
+        .cause(
+            "A loop device without direct I/O reads and writes its file through the page cache. Direct \
+                I/O to the device skips only the device's own cache.",
+        )
         .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
-        .fact("its file", clipped(block.backing_file.as_deref().unwrap_or("")), format!("/sys/block/{}/loop/backing_file", block.name))
+        .fact(
+            "its file",
+            clipped(block.backing_file.as_deref().unwrap_or("")),
+            format!("/sys/block/{}/loop/backing_file", block.name),
+        )
         .confirm(format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)))
         .advice("Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.")
-        .explains(speed_keys(&direct)))
+        .explains(speed_keys(&direct)),
+    )
 }
 
-fn not_moved(points: &[&Point], buffered: bool) -> Option<Finding> {
-    let share = |point: &Point| point.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0);
+fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
+    let share = |point: &DiskPoint| point.median(ids::metric::DEVICE_SHARE).unwrap_or(1.0);
     let worst = points.iter().min_by(|one, other| share(one).total_cmp(&share(other)))?;
     let (moved, kind) = (percent(worst.median(ids::metric::DEVICE_SHARE)?), worst.kind());
-    let (draft, advice, effect) = match buffered {
-        true => (
-            Finding::note(PAGE_CACHE.id, format!(
-                "The disk moved {moved} of the bytes of a {kind}. Buffered figures are the page cache's."
-            ))
-                .cause("A buffered read of what was read or written lately is a copy in memory, and a buffered write is done \
-                        when the data is in memory: the disk follows later."),
-            "For the disk's own speed take the direct rows; for what programs see with a warm cache, these.",
+    let (draft, advice, effect) = if buffered {
+        (
+            Finding::note(
+                PAGE_CACHE.id,
+                format!(
+                    "The disk moved {moved} of the bytes of a {kind}. Buffered figures are the page cache's."
+                ),
+            )
+            .cause(
+                "A buffered read of recent data is a copy in memory. A buffered write ends when the \
+                        data is in memory; the disk follows later.",
+            ),
+            "For the disk's own speed use the direct figures. For what programs see with a warm cache, use \
+             these.",
             Effect::Explains,
-        ),
-        false => (
-            Finding::problem(PAGE_CACHE.id, format!(
-                "The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."
-            ))
-                .cause("The row asked for direct I/O, but what it was given is no disk's: the filesystem or a layer below it \
-                        answered from memory (a filesystem that ignores O_DIRECT, a loop device over a cached file, a cache \
-                        in a storage stack)."),
-            "Don't use these figures as the disk's. Measure on a filesystem that takes O_DIRECT, or the device itself by --device.",
+        )
+    } else {
+        (
+            Finding::problem(
+                PAGE_CACHE.id,
+                format!("The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."),
+            )
+            .cause(
+                "The benchmark asked for direct I/O, but the filesystem or a layer below it answered \
+                        from memory. That layer ignores O_DIRECT, is a loop device over a cached file, or \
+                        has a cache of its own.",
+            ),
+            "Do not use these figures as the disk's. Measure on a filesystem that supports O_DIRECT, or the \
+             device itself with --device.",
             Effect::Rejects,
-        ),
+        )
     };
     let unit = worst.judged(worst.rate_metric()).map_or("", |judged| &judged.series.metric.unit);
-    let of_bytes = |share: f64| format!("{} of the bytes moved by the device", percent(share));
+    let of_bytes = |share: f64| format!("the device moved {} of the bytes", percent(share));
     let shares = points.iter().take(5);
     Some(
         draft

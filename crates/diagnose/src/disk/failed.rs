@@ -12,14 +12,18 @@ pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     topic: "disk errors",
-    about: "A read or a write that comes back with an error is no slow disk but a broken one, a full filesystem, or one that the \
-            kernel has made read-only to save what is left. A block that comes back with other bytes than were written is \
-            worse: nobody else would have told.",
-    method: "Fires for every disk row with a visit that failed by the words of an I/O error (`… failed: … (os error N)`; N 5 \
-             EIO, 61 ENODATA and 84 EILSEQ of the medium, 28 ENOSPC and 122 EDQUOT of room, 30 EROFS of a filesystem that became \
-             read-only, 19 ENODEV and 6 ENXIO of a device that is gone, 121 EREMOTEIO of what is behind it, 67 ENOLINK, 107 ENOTCONN, \
-             110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH and 116 ESTALE of the way to it), for one that came back with fewer bytes than were \
-             asked for, and for disk.verify where a block came back wrong. Series of that row are rejected where a block was wrong, and else carry the cause.",
+    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that \
+            the kernel made read-only. A block that returns other bytes than were written is worse, since \
+            no error reports it.",
+    action: "Save the data first. Then read the kernel's log for the same device, and follow the finding's \
+            advice for this kind of error. See it: dmesg --level=err,warn",
+    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its \
+            figures carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
+    how: "Errors are recognized by their text (`… failed: … (os error N)`). The medium: 5 EIO, 61 ENODATA, \
+            84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A \
+            filesystem that became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The \
+            path to it: 67 ENOLINK, 107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 \
+            ESTALE.",
     calm: "all disk I/O completed",
     looked_at: "errors of I/O",
     source: file!(),
@@ -28,7 +32,7 @@ pub const FAILED_IO: Rule = Rule {
 
 /// What kind of failure an error number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum FailureKind {
     Medium,
     Room,
     ReadOnly,
@@ -38,77 +42,81 @@ enum Kind {
     Wrong,
 }
 
-impl Kind {
-    fn of(errno: u32) -> Option<Kind> {
+impl FailureKind {
+    fn of(errno: u32) -> Option<FailureKind> {
         Some(match errno {
-            5 | 61 | 84 | 121 => Kind::Medium,
-            28 | 122 => Kind::Room,
-            30 => Kind::ReadOnly,
-            6 | 19 => Kind::Gone,
-            67 | 107 | 110 | 112 | 113 | 116 => Kind::Path,
+            5 | 61 | 84 | 121 => FailureKind::Medium,
+            28 | 122 => FailureKind::Room,
+            30 => FailureKind::ReadOnly,
+            6 | 19 => FailureKind::Gone,
+            67 | 107 | 110 | 112 | 113 | 116 => FailureKind::Path,
             _ => return None,
         })
     }
 
     fn cause(self) -> &'static str {
         match self {
-            Kind::Medium => {
-                "The device gave up on blocks there: a medium that fails, a cable or controller, or a file or volume below \
-                             it that is shorter than it should be."
+            FailureKind::Medium => {
+                "The device gave up on blocks there. The medium, a cable or the controller fails, or a file \
+                 or volume below it is too short."
             }
-            Kind::Room => {
-                "The filesystem, or the thin volume below it, had no room left; or a quota was used up."
+            FailureKind::Room => {
+                "The filesystem, or the thin volume below it, is full, or a quota is used up."
             }
-            Kind::ReadOnly => {
+            FailureKind::ReadOnly => {
                 "The filesystem is read-only: it was mounted so, or the kernel made it so after an error."
             }
-            Kind::Gone => "The device is no longer there.",
-            Kind::Path => {
-                "The way to the device is lost: a path, a cable, a network or a server behind it did not answer in time."
+            FailureKind::Gone => "The device is no longer there.",
+            FailureKind::Path => {
+                "The path to the device is lost: a cable, a network or a server behind it did not answer in \
+                 time."
             }
-            Kind::Short => {
+            FailureKind::Short => {
                 "The file, volume or device below ends there, or its layer moved a part only and reported no error."
             }
-            Kind::Wrong => {
-                "What was read back is not what was written there: a write was lost or went elsewhere, or bytes were \
-                            changed on their way (disk, cable, controller, memory)."
+            FailureKind::Wrong => {
+                "The data that was read back is not what was written. A write was lost or went elsewhere, or \
+                 bytes changed on their way (disk, cable, controller, memory)."
             }
         }
     }
 
     fn advice(self) -> &'static str {
         match self {
-            Kind::Medium => {
-                "Save the data first. See the kernel's log for the same sector, `smartctl -a` for reallocated and pending sectors, \
-                             and what lies below (a loop device's file, a network volume). Replace what fails."
+            FailureKind::Medium => {
+                "Save the data first. Look in the kernel's log for the same sector, and with `smartctl -a` \
+                 for reallocated and pending sectors. Check what lies below (a loop device's file, a network \
+                 volume), and replace what fails."
             }
-            Kind::Room => {
-                "Make room, or name another directory by --dir. Assay's own files are gone already."
+            FailureKind::Room => {
+                "Free space, or name another directory with --dir. Assay's own files are already deleted."
             }
-            Kind::ReadOnly => {
+            FailureKind::ReadOnly => {
                 "See the kernel's log for the error that came first; check the filesystem unmounted (fsck), then remount it."
             }
-            Kind::Gone => "See the kernel's log; plug it in again, or have the host attach the volume.",
-            Kind::Path => {
-                "See the kernel's log for paths that went down (`multipath -ll`, `nvme list-subsys`), and the network or server that \
-                             the volume comes from."
+            FailureKind::Gone => {
+                "See the kernel's log; plug it in again, or have the host attach the volume."
             }
-            Kind::Short => {
-                "Compare the size that the device claims (`blockdev --getsize64`) with what lies below it (a loop device's file, a \
-                             volume that was made smaller)."
+            FailureKind::Path => {
+                "Look in the kernel's log for lost paths (`multipath -ll`, `nvme list-subsys`), and at the \
+                 network or server behind the volume."
             }
-            Kind::Wrong => {
-                "Don't trust this disk. Run the row again: the same offset means the medium, others mean the way to it; test \
-                            the memory, too."
+            FailureKind::Short => {
+                "Compare the size that the device reports (`blockdev --getsize64`) with what lies below it \
+                 (a loop device's file, a shrunken volume)."
+            }
+            FailureKind::Wrong => {
+                "Do not trust this disk. Run the benchmark again: the same offset means the medium, other \
+                 offsets mean the path to it. Test the memory, too."
             }
         }
     }
 }
 
-/// What a visit's text tells of a failed I/O.
+/// A failed I/O, parsed from a visit's text.
 struct Failure<'a> {
-    kind: Kind,
-    /// `read of 4096 bytes at offset 1048576`, where it says so.
+    kind: FailureKind,
+    /// `read of 4096 bytes at offset 1048576`; empty if the text does not name it.
     what: &'a str,
     words: &'a str,
 }
@@ -117,10 +125,14 @@ struct Failure<'a> {
 /// before it.
 fn failure(text: &str) -> Option<Failure<'_>> {
     if let Some((what, words)) = text.split_once(" came back with ").filter(|(what, _)| is_io(what)) {
-        return Some(Failure { kind: Kind::Short, what: what.rsplit(": ").next().unwrap_or(what), words });
+        return Some(Failure {
+            kind: FailureKind::Short,
+            what: what.rsplit(": ").next().unwrap_or(what),
+            words,
+        });
     }
     let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
-    let kind = Kind::of(number.parse().ok()?)?;
+    let kind = FailureKind::of(number.parse().ok()?)?;
     let (what, words) = match text.split_once(" failed: ") {
         Some((what, words)) => (what.rsplit(": ").next().unwrap_or(what), words),
         None => ("", text),
@@ -140,11 +152,11 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
         |case: u32| plan.get(case as usize).is_some_and(|planned| planned.case.bench.starts_with("disk."));
     let mut visits = evidence.visits().filter(|visit| of_disk(visit.case)).peekable();
     visits.peek()?;
-    let mut found: BTreeMap<(u32, Kind), Vec<(&Visit, Failure)>> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, FailureKind), Vec<(&Visit, Failure)>> = BTreeMap::new();
     for visit in visits {
         let failure = match &visit.reason {
             Some(Reason::WrongAnswer(text)) if plan[visit.case as usize].case.bench == ids::VERIFY => {
-                Some(Failure { kind: Kind::Wrong, what: "", words: text })
+                Some(Failure { kind: FailureKind::Wrong, what: "", words: text })
             }
             Some(reason) => failure(reason.text()),
             None => None,
@@ -156,7 +168,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(found.into_iter().map(|((case, kind), failures)| finding(evidence, case, kind, &failures)).collect())
 }
 
-fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Failure)]) -> Finding {
+fn finding(evidence: &Evidence, index: u32, kind: FailureKind, failures: &[(&Visit, Failure)]) -> Finding {
     let case = &evidence.run.header.plan[index as usize].case;
     let key = case.key();
     let of = evidence.visits_of(index).count();
@@ -164,13 +176,13 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
         failures.iter().map(|(_, failure)| failure.what).find(|what| !what.is_empty()).unwrap_or("an I/O");
     let on = name(evidence);
     let headline = match kind {
-        Kind::Short => format!(
+        FailureKind::Short => format!(
             "A {} returned only {}, in {} of {of} passes",
             clipped(what),
             clipped(failures.first().map_or("", |(_, failure)| failure.words)),
             failures.len()
         ),
-        Kind::Wrong => {
+        FailureKind::Wrong => {
             format!(
                 "{} returned other data than was written, in {} of {of} passes. Do not trust it.",
                 capital(&on),
@@ -185,7 +197,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
         ),
     };
     let log = match kind {
-        Kind::Room => "df -h; df -i".to_string(),
+        FailureKind::Room => "df -h; df -i".to_string(),
         _ => format!("dmesg | grep -E {}", shell(&names(evidence))),
     };
     Finding::problem(FAILED_IO.id, headline)
@@ -195,7 +207,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
                 "" => clipped(failure.words),
                 what => clipped(&format!("{what}: {}", failure.words)),
             };
-            Fact::new(format!("visit {}", visit.order), words, &key)
+            Fact::new(format!("pass {}", visit.order), words, &key)
         }))
         .fact("disk", clipped(&on), ids::probe::DISK)
         .facts(disk(evidence).into_iter().flat_map(|disk| &disk.stack).take(4).map(|leaf| {
@@ -206,7 +218,7 @@ fn finding(evidence: &Evidence, index: u32, kind: Kind, failures: &[(&Visit, Fai
         .confirm(format!("{log}; {}", again(case)))
         .advice(kind.advice())
         .affects(
-            if kind == Kind::Wrong { Effect::Rejects } else { Effect::Explains },
+            if kind == FailureKind::Wrong { Effect::Rejects } else { Effect::Explains },
             evidence.keys_of(index),
         )
 }
@@ -232,21 +244,21 @@ mod tests {
     fn failures_by_their_words() {
         let read = failure("read of 4096 bytes at offset 1048576 failed: Input/output error (os error 5)")
             .expect("one");
-        assert_eq!((read.kind, read.what), (Kind::Medium, "read of 4096 bytes at offset 1048576"));
+        assert_eq!((read.kind, read.what), (FailureKind::Medium, "read of 4096 bytes at offset 1048576"));
         assert_eq!(read.words, "Input/output error (os error 5)");
         let fill = failure(
             "cannot fill the test file in /x: write of 4096 bytes at offset 0 failed: No space left on device (os error 28)",
         )
         .expect("one");
-        assert_eq!((fill.kind, fill.what), (Kind::Room, "write of 4096 bytes at offset 0"));
+        assert_eq!((fill.kind, fill.what), (FailureKind::Room, "write of 4096 bytes at offset 0"));
         let short = failure("write of 4096 bytes at offset 8192 came back with 512 bytes").expect("one");
-        assert_eq!((short.kind, short.what), (Kind::Short, "write of 4096 bytes at offset 8192"));
+        assert_eq!((short.kind, short.what), (FailureKind::Short, "write of 4096 bytes at offset 8192"));
         assert_eq!(short.words, "512 bytes");
         assert!(failure("a guest came back with presents").is_none());
         let lost = failure("read of 512 bytes at offset 0 failed: Connection timed out (os error 110)");
-        assert_eq!(lost.map(|lost| lost.kind), Some(Kind::Path));
+        assert_eq!(lost.map(|lost| lost.kind), Some(FailureKind::Path));
         let made = failure("cannot make the test file: Read-only file system (os error 30)").expect("one");
-        assert_eq!((made.kind, made.what), (Kind::ReadOnly, ""));
+        assert_eq!((made.kind, made.what), (FailureKind::ReadOnly, ""));
         for other in [
             "",
             "failed: x",

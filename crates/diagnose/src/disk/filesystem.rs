@@ -1,6 +1,6 @@
 //! What the state of the filesystem and of its layers does to a disk.
 
-use super::points::{Point, device, disk, points, speed_keys};
+use super::points::{DiskPoint, device, disk, points, speed_keys};
 use crate::words::{bytes, clipped, percent, shell};
 use crate::{Evidence, Rule};
 use machine::Disk;
@@ -12,11 +12,15 @@ pub const NEARLY_FULL: Rule = Rule {
     id: ids::rule::DISK_NEARLY_FULL,
     title: "The filesystem is nearly full",
     topic: "disk space",
-    about: "A nearly full filesystem has its free room in pieces, and flash below it has few free blocks to write to: it must \
-            move old data before it can write new. Both make writes slower and less even than on the same disk with room.",
-    method: "Fires where 90 % of the filesystem's blocks are used (free blocks kept for root count as free), and disk rows wrote \
-             files there. (Filesystems advise to stay below 80 to 90 %: their allocators search longer above; drives \
-             keep 7 to 28 % in reserve of their own, so that the effect differs by drive.)",
+    meaning: "A nearly full filesystem has its free space in small pieces. Flash below it has few free \
+            blocks, and must move old data before it can write new. Writes are slower and less even than \
+            with space.",
+    action: "Free space and discard it (fstrim -v), then measure again; or name another disk's directory \
+            with --dir. See it: df -h DIRECTORY",
+    when: "90 % of the filesystem's blocks are in use, and disk benchmarks wrote files there. Blocks \
+            reserved for root count as free.",
+    how: "Filesystems advise to stay below 80–90 %, since their allocators search longer above. Drives \
+            keep 7–28 % in reserve, so the effect differs by drive.",
     calm: "filesystem has room",
     looked_at: "statfs",
     source: file!(),
@@ -24,16 +28,16 @@ pub const NEARLY_FULL: Rule = Rule {
 };
 
 /// A filesystem that is fuller is slower to write to.
-pub const FULL: f64 = 0.9;
+pub const MAX_USED_SHARE: f64 = 0.9;
 
 fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let disk = disk(evidence).filter(|disk| !disk.raw && !disk.is_memory())?;
     let used = disk.used_share()?;
-    if used < FULL {
+    if used < MAX_USED_SHARE {
         return Some(Vec::new());
     }
-    let writes: Vec<&Point> =
+    let writes: Vec<&DiskPoint> =
         points.iter().filter(|point| point.op() != "read" && point.op() != "stat").collect();
     let flash = match disk.is_solid() {
         Some(true) => " The disk below is flash, which slows down when it has few free blocks.",
@@ -42,27 +46,42 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
     let of_disk = |label: &str, size: u64| Fact::new(label, bytes(size as f64), ids::probe::DISK);
-    Some(vec![Finding::warning(NEARLY_FULL.id, format!("The filesystem at {} is {} full. Writes are slower than with room.", clipped(at), percent(used)))
-        .cause(format!("Free room is short and in pieces.{flash}"))
+    Some(vec![
+        Finding::warning(
+            NEARLY_FULL.id,
+            format!(
+                "The filesystem at {} is {} full. Writes are slower than with room.",
+                clipped(at),
+                percent(used)
+            ),
+        )
+        .cause(format!("Free space is short and in pieces.{flash}"))
         .fact("used", percent(used), ids::probe::DISK)
         .facts(disk.free_bytes.map(|free| of_disk("free", free)))
         .facts(disk.total_bytes.map(|all| of_disk("of", all)))
         .confirm(format!("df {}", shell(at)))
-        .advice("Make room (and trim it: `fstrim -v`), then measure again; or name a directory on another disk by --dir.")
-        .explains(speed_keys(&writes))])
+        .advice(
+            "Free space and discard it (`fstrim -v`), then measure again. Or name a directory on another \
+                 disk with --dir.",
+        )
+        .explains(speed_keys(&writes)),
+    ])
 }
 
 pub const NO_TRIM: Rule = Rule {
     id: ids::rule::DISK_NO_TRIM,
-    title: "Nobody tells the flash what is free",
+    title: "The disk never receives discards (TRIM)",
     topic: "discards",
-    about: "Flash must know which blocks are free to write at full speed and to wear evenly. A filesystem tells it by discards, at once \
-            (mount option discard) or now and then (fstrim). Where neither happens, or a layer between swallows them, the drive \
-            takes everything ever written for data: it gets slower over months, and a fresh one seems better than it will be.",
-    method: "Looks at disks that do not turn (played disks: only at layers above them, since what they say of themselves is \
-             invented). Fires where the device itself takes no discards (discard_max_bytes 0), where it does and a layer above it \
-             (dm-crypt without allow_discards, a RAID level) does not, or where both do and the filesystem has no discard option while no timer runs \
-             fstrim. Where no folder tells of timers, nothing is said of those.",
+    meaning: "Flash must know which blocks are free, to write at full speed and to wear evenly. Without \
+            discards the drive treats everything ever written as data. It slows down over months, and a \
+            fresh drive seems better than it will be.",
+    action: "Enable the timer that discards (systemctl enable --now fstrim.timer), and let layers such as \
+            dm-crypt pass discards (allow_discards). See it: lsblk --discard",
+    when: "The disk or a layer above it accepts no discards (discard_max_bytes is 0). Or the filesystem is \
+            mounted without the discard option and no timer runs fstrim.",
+    how: "Spinning disks are left out. Of virtual disks only the layers above them are judged, since the \
+            host invents what they report. Such layers are dm-crypt without allow_discards and some RAID \
+            levels. Where no folder shows timers, the timer is not judged.",
     calm: "discards reach the disk",
     looked_at: "mount, fstrim",
     source: file!(),
@@ -107,7 +126,8 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
             Finding::note(NO_TRIM.id, headline)
                 .cause("The drive, or the controller in front of it, offers none.")
                 .facts([max_bytes(leaf)]),
-            "Behind a RAID controller see whether it can pass them; else leave some of the drive unused, which does the same for it.",
+            "Behind a RAID controller see whether it can pass them. Else leave part of the drive unused, \
+             which has the same effect.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
         let disk_name = clipped(&disk.name());

@@ -1,6 +1,6 @@
 //! Latencies with a long tail, and syncs that are too fast to be true.
 
-use super::points::{Point, again, device, disk, points};
+use super::points::{DiskPoint, again, device, disk, points};
 use crate::words::{capital, duration_us, figure, shell};
 use crate::{Evidence, Rule};
 use machine::disk::{Block, Disk};
@@ -10,101 +10,117 @@ use model::{Fact, Finding, Severity};
 
 pub const TAIL: Rule = Rule {
     id: ids::rule::DISK_LATENCY_TAIL,
-    title: "One I/O in a thousand stalls",
+    title: "One I/O in 1,000 takes far longer than the median",
     topic: "disk latency",
-    about: "A median hides what a service's slow requests are made of: a flush of the write cache, a journal's commit, flash that \
-            cleans up, a hypervisor that schedules. Everything that waits for many I/Os waits for the slowest.",
-    method: "Fires where the 99.9th percentile is at least 20 times the median and 5 ms, or the longest I/O took half a second. \
-             A percentile stands only where ten I/Os lie beyond it, and counts where at least half of two or more visits had it so \
-             long: one bad visit is no tail. (A disk that turns has a 99.9th near 10 \
-             times its median by queueing alone.) Buffered rows are judged too: their stalls are the kernel's writing back.",
+    meaning: "A median hides the slowest requests. They come from a flush of the write cache, a journal \
+            commit, flash that cleans up, or a busy host. Work that waits for many I/Os waits for the \
+            slowest.",
+    action: "Plan with the percentile. Look for other I/O, and try another I/O scheduler, a lower \
+            vm.dirty_bytes or a journal on another disk. See it: assay run --only disk.random --new",
+    when: "The 99.9th percentile is at least 5 ms and 20 times the median, or the longest I/O took half a \
+            second.",
+    how: "A percentile needs ten I/Os beyond it. It counts if at least half of two or more passes reach \
+            it, since one bad pass is no tail. A spinning disk has a 99.9th percentile near 10 times its \
+            median by queueing alone. Buffered figures count too: their stalls are the kernel's \
+            write-back.",
     calm: "disk latency without a long tail",
     looked_at: "percentiles",
     source: file!(),
     check: tail,
 };
 
-const TIMES: f64 = 20.0;
-const LEAST_US: f64 = 5_000.0;
-const STALL_US: f64 = 500_000.0;
+const MIN_TAIL_RATIO: f64 = 20.0;
+const MIN_TAIL_US: f64 = 5_000.0;
+const MIN_STALL_US: f64 = 500_000.0;
 
 /// What makes a tail a long one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Slow {
+enum Tail {
     Thousandth(f64),
     Longest(f64),
 }
 
-impl Slow {
-    fn of(point: &Point) -> Option<Slow> {
+impl Tail {
+    fn of(point: &DiskPoint) -> Option<Tail> {
         let (p50, p999) = (point.median(ids::metric::LATENCY_P50)?, point.usual(ids::metric::LATENCY_P999));
         let longest =
-            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= STALL_US).map(Slow::Longest);
+            point.median(ids::metric::LATENCY_MAX).filter(|max| *max >= MIN_STALL_US).map(Tail::Longest);
         // A stall of half a second is the graver one, whatever a thousandth takes.
-        longest.or(p999.filter(|us| *us >= TIMES * p50 && *us >= LEAST_US).map(Slow::Thousandth))
+        longest.or(p999.filter(|us| *us >= MIN_TAIL_RATIO * p50 && *us >= MIN_TAIL_US).map(Tail::Thousandth))
     }
 
     fn us(self) -> f64 {
         match self {
-            Slow::Thousandth(us) | Slow::Longest(us) => us,
+            Tail::Thousandth(us) | Tail::Longest(us) => us,
         }
     }
 
     fn metric(self) -> MetricId {
         match self {
-            Slow::Thousandth(_) => ids::metric::LATENCY_P999,
-            Slow::Longest(_) => ids::metric::LATENCY_MAX,
+            Tail::Thousandth(_) => ids::metric::LATENCY_P999,
+            Tail::Longest(_) => ids::metric::LATENCY_MAX,
         }
     }
 
     fn words(self, kind: &str) -> String {
         match self {
-            Slow::Thousandth(_) => format!("One {kind} in 1,000"),
-            Slow::Longest(_) => format!("The longest {kind} of a pass"),
+            Tail::Thousandth(_) => format!("One {kind} in 1,000"),
+            Tail::Longest(_) => format!("The longest {kind} of a pass"),
         }
     }
 }
 
 fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let told = points.iter().filter(|point| {
+    let with_percentiles = points.iter().filter(|point| {
         let has_tail = point.median(ids::metric::LATENCY_P999).or(point.median(ids::metric::LATENCY_MAX));
         point.bench() != ids::TRIM
             && point.has(ids::metric::LATENCY_P50, |p50| p50 > 0.0)
             && has_tail.is_some()
     });
-    let told: Vec<&Point> = told.collect();
-    if told.is_empty() {
+    let with_percentiles: Vec<&DiskPoint> = with_percentiles.collect();
+    if with_percentiles.is_empty() {
         return None;
     }
-    let slow: Vec<(&Point, Slow)> =
-        told.iter().filter_map(|point| Some((*point, Slow::of(point)?))).collect();
-    let us = |(_, slow): &&(&Point, Slow)| slow.us();
+    let slow: Vec<(&DiskPoint, Tail)> =
+        with_percentiles.iter().filter_map(|point| Some((*point, Tail::of(point)?))).collect();
+    let us = |(_, slow): &&(&DiskPoint, Tail)| slow.us();
     let Some((worst, how)) = slow.iter().max_by(|one, other| us(one).total_cmp(&us(other))) else {
         return Some(Vec::new());
     };
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
-    Some(vec![Finding::note(TAIL.id, format!(
-        "{} takes {}, the median {}. Plan with the tail.",
-        how.words(&worst.kind()),
-        duration_us(how.us()),
-        duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-    ))
-        .cause(match slow.iter().any(|(point, _)| point.op() != "read") {
-            true => "Now and then a write waits for the whole: the device empties its write cache, the filesystem commits its journal, or \
-                     flash cleans up.",
-            false => "Now and then a read waits: for writes of others, for flash that cleans up, or for the host of this guest.",
+    Some(vec![
+        Finding::note(
+            TAIL.id,
+            format!(
+                "{} takes {}, the median {}. Plan with the tail.",
+                how.words(&worst.kind()),
+                duration_us(how.us()),
+                duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+            ),
+        )
+        .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
+            "Now and then a write waits: the device empties its write cache, the filesystem commits \
+                     its journal, or flash cleans up."
+        } else {
+            "Now and then a read waits for other writes, for flash that cleans up, or for the host \
+                      of this guest."
         })
-        .facts(slow.iter().take(5).map(|(point, how)| {
-            Fact::new(point.words(), percentiles(point), point.key(how.metric()))
-        }))
+        .facts(
+            slow.iter()
+                .take(5)
+                .map(|(point, how)| Fact::new(point.words(), percentiles(point), point.key(how.metric()))),
+        )
         .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
-        .advice("Plan with the percentile, not with the median. See whether others use the disk, and whether another I/O \
-                 scheduler, less write-back at a time (vm.dirty_bytes) or a journal elsewhere shortens it.")])
+        .advice(
+            "Plan with the percentile, not with the median. Look for other I/O. Try another I/O \
+                 scheduler, a lower vm.dirty_bytes or a journal on another disk.",
+        ),
+    ])
 }
 
 /// `median 80.0 us, 99.9 % 5000 us`, as far as they are known.
-fn percentiles(point: &Point) -> String {
+fn percentiles(point: &DiskPoint) -> String {
     let parts = [
         ("median", ids::metric::LATENCY_P50),
         ("99 %", ids::metric::LATENCY_P99),
@@ -122,27 +138,32 @@ pub const UNSAFE_FAST: Rule = Rule {
     id: ids::rule::DISK_UNSAFE_FAST,
     title: "fsync is faster than the disk can write",
     topic: "fsync",
-    about: "fsync promises that data outlives a power cut. Where it comes back sooner than the medium can have taken the data, \
-            something on the way said yes without doing it: barriers are off, a hypervisor keeps the data in its own \
-            memory, or a volatile cache ignores the flush. Databases are then as fast as they are unsafe.",
-    method: "Fires where disk.sync's median is below 20 µs on a disk with a volatile write cache (the kernel's write_cache says \
-             `write back`): a flush takes a round trip to the device and a write of flash, 20 µs at the very least; or below 1 ms on a \
-             disk that turns (half a turn alone takes 2 ms at 15,000 a minute) unless all of its devices say `write through`; or where the mount says \
-             nobarrier or barrier=0 and the median is below 1 ms. A disk without a volatile cache (`write through`: it has a \
-             capacitor, or none) may be as fast as that. Filesystems in memory are none of this.",
+    meaning: "fsync returns sooner than the medium can have the data, so a power cut may lose it. Barriers \
+            are off, a host keeps the data in its memory, or a volatile cache ignores the flush. Databases \
+            are then as fast as they are unsafe.",
+    action: "Do not rely on it for data that must survive, nor compare it with disks that flush. Mount \
+            with barriers, and have the host flush (cache=none or directsync). See it: assay run --only \
+            disk.sync --new",
+    when: "The median of disk.sync is below 20 µs on a disk with a volatile write cache. Or it is below 1 \
+            ms on a spinning disk, or on a mount without barriers.",
+    how: "A flush takes a round trip to the device and a write of flash, 20 µs at least. Half a turn takes \
+            2 ms at 15,000 turns a minute. A cache is volatile where the kernel's write_cache is `write \
+            back`. Disks with `write through` (a capacitor, or no cache) may be that fast. Of a spinning \
+            disk all devices must report it. Without barriers means mounted with nobarrier or barrier=0. \
+            Filesystems in memory are left out.",
     calm: "fsync reaches the disk",
     looked_at: "fsync times",
     source: file!(),
     check: unsafe_fast,
 };
 
-const FLUSH_US: f64 = 20.0;
-const TURN_US: f64 = 1000.0;
+const MIN_FLUSH_US: f64 = 20.0;
+const MIN_SPINNING_US: f64 = 1000.0;
 
 fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let disk = disk(evidence).filter(|disk| !disk.is_memory())?;
-    let syncs: Vec<&Point> = points
+    let syncs: Vec<&DiskPoint> = points
         .iter()
         .filter(|point| point.bench() == ids::SYNC && point.median(ids::metric::LATENCY_P50).is_some())
         .collect();
@@ -150,40 +171,45 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let flush = Flush::of(disk);
-    let Some(limit) = flush.least_us() else { return Some(Vec::new()) };
+    let Some(limit) = flush.min_us() else { return Some(Vec::new()) };
     let fast = syncs.into_iter().filter(|point| point.has(ids::metric::LATENCY_P50, |p50| p50 < limit));
-    let fast: Vec<&Point> = fast.collect();
+    let fast: Vec<&DiskPoint> = fast.collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
     let headline = format!(
         "{} takes {}, less than {} can take. A power cut may lose synced data.",
         capital(first.op_of_sync()),
         duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-        if flush.turns { "a disk that turns" } else { "a flush" }
+        if flush.spins { "a spinning disk" } else { "a flush" }
     );
     let mut confirm = again(first.case);
     if let Some(point) = &disk.mount_point {
         let point = shell(point);
         confirm = format!("grep -F ' {} ' /proc/self/mountinfo; {confirm}", point.trim_matches('\''));
     }
-    let (severity, cause) = flush.blame();
-    Some(vec![Finding::of(UNSAFE_FAST.id, severity, headline)
-        .cause(cause)
-        .facts(fast.iter().filter_map(|point| {
-            point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
-        }))
-        .facts(flush.facts())
-        .confirm(confirm)
-        .advice("Don't rely on it for data that must outlive a power cut, and don't compare it with disks that do flush. Mount with \
-                 barriers; have the host flush (cache=none or directsync); see `smartctl -x` for the drive's protection.")
-        .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50)))])
+    let (severity, cause) = flush.cause();
+    Some(vec![
+        Finding::of(UNSAFE_FAST.id, severity, headline)
+            .cause(cause)
+            .facts(fast.iter().filter_map(|point| {
+                point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
+            }))
+            .facts(flush.facts())
+            .confirm(confirm)
+            .advice(
+                "Do not rely on it for data that must survive a power cut, and do not compare it with disks \
+                 that flush. Mount with barriers; have the host flush (cache=none or directsync); see \
+                 `smartctl -x` for the drive's protection.",
+            )
+            .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50))),
+    ])
 }
 
 /// What a disk does with a flush.
 struct Flush<'a> {
     disk: &'a Disk,
-    /// The layer that says that its write cache is volatile.
+    /// The layer that reports a volatile write cache.
     volatile: Option<&'a Block>,
-    turns: bool,
+    spins: bool,
     /// The filesystem never asks for one.
     off: bool,
 }
@@ -193,23 +219,23 @@ impl<'a> Flush<'a> {
         Flush {
             disk,
             volatile: disk.leaves().find(|leaf| leaf.write_cache.as_deref() == Some("write back")),
-            turns: disk.is_solid() == Some(false),
+            spins: disk.is_solid() == Some(false),
             off: disk.has_option("nobarrier") || disk.options.iter().any(|option| option == "barrier=0"),
         }
     }
 
     /// Below this no sync can have reached the medium; `None` where any time is possible.
-    fn least_us(&self) -> Option<f64> {
-        // A controller with a battery, or a capacitor: what it says is durable is.
+    fn min_us(&self) -> Option<f64> {
+        // A controller with a battery or a capacitor is trusted.
         let safe = self.disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
         match self.volatile {
-            _ if self.turns && !safe || self.off => Some(TURN_US),
-            Some(_) => Some(FLUSH_US),
+            _ if self.spins && !safe || self.off => Some(MIN_SPINNING_US),
+            Some(_) => Some(MIN_FLUSH_US),
             None => None,
         }
     }
 
-    fn blame(&self) -> (Severity, &'static str) {
+    fn cause(&self) -> (Severity, &'static str) {
         if self.off {
             (
                 Severity::Problem,
@@ -218,18 +244,19 @@ impl<'a> Flush<'a> {
         } else if self.disk.is_virtual() == Some(true) {
             (
                 Severity::Warning,
-                "This disk is played by a host, which answers a flush from its own memory (a cache mode \
-                 like unsafe or writeback without flush), or by a layer that ignores it.",
+                "The host answers a flush from its own memory (a cache mode such as unsafe), or a layer \
+                 ignores it.",
             )
-        } else if self.turns {
+        } else if self.spins {
             (
                 Severity::Problem,
-                "The disk says that it wrote before it can have turned: it, or its controller, keeps the data in memory.",
+                "The disk reports the write before it can have turned. The disk or its controller keeps the \
+                 data in memory.",
             )
         } else {
             (
                 Severity::Warning,
-                "The disk says that its cache is volatile, and answers a flush sooner than flash can be written.",
+                "The disk reports a volatile cache, and answers a flush sooner than flash can be written.",
             )
         }
     }
@@ -244,7 +271,7 @@ impl<'a> Flush<'a> {
     }
 }
 
-impl Point<'_> {
+impl DiskPoint<'_> {
     /// The call that was timed.
     fn op_of_sync(&self) -> &str {
         self.text(ids::param::OP).unwrap_or("fsync")

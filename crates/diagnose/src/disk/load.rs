@@ -1,8 +1,8 @@
-//! Who was at work: the generator's CPUs, others on the same device, and depth that is of no use.
+//! What used CPU and disk: the load generator, other I/O, and queue depth without a gain.
 
 use std::collections::BTreeMap;
 
-use super::points::{Point, again, device, disk, highest, name, points, speed_keys};
+use super::points::{DiskPoint, again, device, disk, highest, name, points, speed_keys};
 use crate::words::{duration_us, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
@@ -10,14 +10,18 @@ use model::{Fact, Finding};
 
 pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
-    title: "The CPU was measured, not the disk",
+    title: "The CPU limits a disk figure",
     topic: "disk CPU",
-    about: "Fast disks outrun the one process that asks them: from some 100,000 I/Os a second on, one CPU has no time for \
-            more. The figure is then the generator's, and the disk may do several times as much with more jobs.",
-    method: "Fires where a generator ran for 0.9 of its CPUs' time or more (generator_busy: all of its user and system time), for a \
-             row past the page cache. (What is left is interrupts and others' work: nobody gets 1.) Where more jobs of the same \
-             row did at least 1.1 times as much, that is the proof and is told; so is waiting for a CPU in 10 % \
-             of the time. Buffered rows copy by the CPU, and polled ones wait by it; of these it says nothing.",
+    meaning: "From some 100,000 I/Os a second on, one CPU has no time to ask for more. The figure is then \
+            the CPU's, and the disk may do several times as much with more jobs.",
+    action: "Treat the figure as a lower bound. Use a job on each core (profile full), or larger blocks, \
+            which cost less CPU per byte. See it: assay run --only disk.random --profile full",
+    when: "The load generator used 0.9 of its CPUs' time or more, in a benchmark that bypasses the page \
+            cache.",
+    how: "generator_busy is all its user and system time; interrupts and other work take the rest, so it \
+            never reaches 1. Where more jobs did at least 1.1 times as much, the finding gives that as \
+            proof. It also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy \
+            with the CPU and polled ones wait with it, so neither is judged.",
     calm: "disk load generator had CPU left",
     looked_at: "its CPU time",
     source: file!(),
@@ -25,9 +29,9 @@ pub const GENERATOR_BOUND: Rule = Rule {
 };
 
 /// The share of its CPUs' time from which a generator has none left.
-pub const BUSY: f64 = 0.9;
-const MORE_BY_JOBS: f64 = 1.1;
-const WAITED: f64 = 0.1;
+pub const MIN_BUSY: f64 = 0.9;
+const MIN_JOBS_GAIN: f64 = 1.1;
+const MIN_WAIT_SHARE: f64 = 0.1;
 
 fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
@@ -37,66 +41,72 @@ fn generator_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
             && point.text(ids::param::ENGINE) != Some("polled")
             && point.median(ids::metric::GENERATOR_BUSY).is_some()
     });
-    let told: Vec<&Point> = told.collect();
+    let told: Vec<&DiskPoint> = told.collect();
     if told.is_empty() {
         return None;
     }
-    let is_busy = |point: &&Point| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= BUSY);
-    let busy: Vec<&Point> = told.iter().copied().filter(is_busy).collect();
+    let is_busy = |point: &&DiskPoint| point.has(ids::metric::GENERATOR_BUSY, |busy| busy >= MIN_BUSY);
+    let busy: Vec<&DiskPoint> = told.iter().copied().filter(is_busy).collect();
     let Some(worst) = highest(&busy, ids::metric::GENERATOR_BUSY) else { return Some(Vec::new()) };
-    let mut cause = "All CPU time of the generator went into asking and answering.".to_string();
+    let mut cause = "The load generator spent all its CPU time on submitting and completing I/O.".to_string();
     let more = more_jobs(&told, worst);
     if let Some(more) = &more {
         let (jobs, times) = (more.point.jobs(), more.times);
-        cause = format!("{jobs} jobs did {times:.1} times as much: the disk had more to give.");
+        cause = format!("{jobs} jobs did {times:.1} times as much, so the disk can do more.");
     }
-    let waited = waited(evidence, worst).filter(|share| *share >= WAITED);
+    let waited = waited(evidence, worst).filter(|share| *share >= MIN_WAIT_SHARE);
     if waited.is_some() {
-        cause.push_str(" It also waited for a CPU that others had.");
+        cause.push_str(" It also waited for a CPU that ran other work.");
     }
-    Some(vec![Finding::warning(GENERATOR_BOUND.id, format!(
-        "The load of a {} kept its CPUs {} busy. The disk may do more.",
-        worst.kind(),
-        percent(worst.median(ids::metric::GENERATOR_BUSY)?)
-    ))
+    Some(vec![
+        Finding::warning(
+            GENERATOR_BOUND.id,
+            format!(
+                "The load of a {} kept its CPUs {} busy. The disk may do more.",
+                worst.kind(),
+                percent(worst.median(ids::metric::GENERATOR_BUSY)?)
+            ),
+        )
         .cause(cause)
         .facts(busy.iter().take(4).filter_map(|point| {
             let label = format!("CPU time of its CPUs in {}", point.words());
             point.fact(&label, ids::metric::GENERATOR_BUSY, percent)
         }))
-        .facts(worst.fact("CPU time for an I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
+        .facts(worst.fact("CPU time per I/O", ids::metric::CPU_PER_IO, |us| figure(us, "us")))
         .facts(more.map(|more| {
             let key = more.point.key(more.point.rate_metric());
             Fact::new(format!("with {} jobs", more.point.jobs()), figure(more.rate, "1/s"), key)
         }))
-        .facts(waited.map(|share| {
-            Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))
-        }))
+        .facts(
+            waited.map(|share| Fact::new("waited for a CPU", percent(share), worst.key(worst.rate_metric()))),
+        )
         .confirm(format!("{} --profile full", again(worst.case)))
-        .advice("Take the figures as the least that the disk does; the full profile has rows with a job on each core, and \
-                 larger blocks cost less CPU a byte.")
-        .explains(speed_keys(&busy))])
+        .advice(
+            "Treat the figures as a lower bound of the disk. The full profile has a job on each core, \
+                 and larger blocks cost less CPU per byte.",
+        )
+        .explains(speed_keys(&busy)),
+    ])
 }
 
 /// The same row with more jobs, which did more.
 struct MoreJobs<'p, 'a> {
-    point: &'p Point<'a>,
+    point: &'p DiskPoint<'a>,
     rate: f64,
     times: f64,
 }
 
-fn more_jobs<'p, 'a>(told: &[&'p Point<'a>], worst: &Point) -> Option<MoreJobs<'p, 'a>> {
+fn more_jobs<'p, 'a>(told: &[&'p DiskPoint<'a>], worst: &DiskPoint) -> Option<MoreJobs<'p, 'a>> {
     let one = worst.iops()?;
-    let same = |other: &&&Point| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
+    let same = |other: &&&DiskPoint| other.but(None) == worst.but(None) && other.jobs() > worst.jobs();
     told.iter().filter(same).find_map(|point| {
-        let rate = point.iops().filter(|rate| *rate >= MORE_BY_JOBS * one)?;
+        let rate = point.iops().filter(|rate| *rate >= MIN_JOBS_GAIN * one)?;
         Some(MoreJobs { point, rate, times: rate / one })
     })
 }
 
-/// Share of the windows' time that the generator was ready and others had its CPU, where that was
-/// noted.
-fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
+/// Share of the windows' time that the load generator waited for a CPU; `None` if not recorded.
+fn waited(evidence: &Evidence, point: &DiskPoint) -> Option<f64> {
     let series = &point.judged(point.rate_metric())?.series;
     let (mut waited, mut all) = (0.0, 0.0);
     for visit in evidence.visits_of(point.index).filter(|visit| visit.reason.is_none()) {
@@ -113,45 +123,49 @@ fn waited(evidence: &Evidence, point: &Point) -> Option<f64> {
 
 pub const OTHERS: Rule = Rule {
     id: ids::rule::DISK_OTHERS,
-    title: "Somebody else used the disk",
+    title: "Other I/O used the disk",
     topic: "disk traffic",
-    about: "Other I/O on the same device takes its share of it, in bandwidth and far more in latency. The device's own counters \
-            see all of it, ours and theirs.",
-    method: "Fires where the device moved more than 1.1 times the bytes of a direct read, or more than 1.25 times those of a direct \
-             write (journals and metadata are written besides), and the rest is at least 1 MB/s. Writes are not \
-             judged where the stack has layers that write copies (RAID, several devices below one). Rows at \
-             a fixed rate count too: their device is idle enough to show others well.",
+    meaning: "Other I/O on the same device takes its share of bandwidth, and adds even more latency. \
+            Figures of the disk may be too slow.",
+    action: "Measure again when the device is idle (its counters stand still), or treat the figures as \
+            those of a shared disk. See it: cat /sys/class/block/DEVICE/stat",
+    when: "The device moved over 1.1 times the bytes of a direct read, or over 1.25 times those of a \
+            direct write. The excess is at least 1 MB/s.",
+    how: "The device's own counters include all I/O. Writes have the higher limit because journals and \
+            metadata are written too. They are not judged where layers write copies (RAID, several devices \
+            below one). Benchmarks at a fixed rate count too: their device is idle enough to show other \
+            I/O well.",
     calm: "no foreign disk traffic",
     looked_at: "device counters",
     source: file!(),
     check: others,
 };
 
-const READ_BESIDES: f64 = 1.1;
-const WRITTEN_BESIDES: f64 = 1.25;
-const LEAST_GB: f64 = 1e-3;
+const MAX_READ_SHARE: f64 = 1.1;
+const MAX_WRITTEN_SHARE: f64 = 1.25;
+const MIN_EXCESS_GB_PER_S: f64 = 1e-3;
 
 fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
     let copies = disk(evidence).is_some_and(|disk| disk.stack.iter().any(|block| block.below.len() > 1));
-    let judged = |point: &&Point| {
+    let judged = |point: &&DiskPoint| {
         let op = point.op();
         point.is_transfer()
             && !point.buffered()
             && point.median(ids::metric::DEVICE_SHARE).is_some()
             && (op == "read" || op == "write" && !copies)
     };
-    let told: Vec<&Point> = points.iter().filter(judged).collect();
+    let told: Vec<&DiskPoint> = points.iter().filter(judged).collect();
     if told.is_empty() {
         return None;
     }
-    let besides = |point: &Point| {
+    let besides = |point: &DiskPoint| {
         let (share, own) = (point.median(ids::metric::DEVICE_SHARE)?, point.bandwidth()?);
-        let limit = if point.op() == "read" { READ_BESIDES } else { WRITTEN_BESIDES };
+        let limit = if point.op() == "read" { MAX_READ_SHARE } else { MAX_WRITTEN_SHARE };
         let more = (share - 1.0) * own;
-        (share > limit && more >= LEAST_GB).then_some(more)
+        (share > limit && more >= MIN_EXCESS_GB_PER_S).then_some(more)
     };
-    let met: Vec<(&Point, f64)> =
+    let met: Vec<(&DiskPoint, f64)> =
         told.into_iter().filter_map(|point| Some((point, besides(point)?))).collect();
     let Some((worst, more)) = met.iter().copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
         return Some(Vec::new());
@@ -163,18 +177,19 @@ fn others(evidence: &Evidence) -> Option<Vec<Finding>> {
         figure(more * 1e3, "MB/s"),
         worst.kind()
     ))
-        .cause("The device's counters grew by more than our own I/O: other processes, the filesystem's background work, a \
-                rebuild or another guest's share of the same device.")
+        .cause("The device's counters grew by more than Assay's own I/O. Other processes, the filesystem's \
+                background work, a rebuild or another guest used it.")
         .facts(met.iter().take(5).map(|(point, more)| {
             let own = figure(point.bandwidth().unwrap_or(0.0) * 1e3, "MB/s");
-            let told = format!("{} beside our {own}", figure(more * 1e3, "MB/s"));
+            let told = format!("{} besides Assay's {own}", figure(more * 1e3, "MB/s"));
             Fact::new(point.words(), told, point.key(ids::metric::DEVICE_SHARE))
         }))
         .facts(stalled.map(|total| {
-            Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these visits")
+            Fact::new("some task waited for I/O", percent(total.rate()), "/proc/pressure/io over these passes")
         }))
         .confirm(format!("cat /sys/class/block/{device}/stat; sleep 5; cat /sys/class/block/{device}/stat; grep . /proc/[0-9]*/io"))
-        .advice("Run again when the device is idle (its counters stand still), or take the figures as those of a disk that is shared.")
+        .advice("Measure again when the device is idle (its counters stand still), or treat the figures as \
+                 those of a shared disk.")
         .explains(met.iter().flat_map(|(point, _)| point.speed_keys()))])
 }
 
@@ -182,24 +197,27 @@ pub const DEPTH_USELESS: Rule = Rule {
     id: ids::rule::DISK_DEPTH_USELESS,
     title: "A deeper queue adds latency but no IOPS",
     topic: "queue depth",
-    about: "More I/Os in flight help until everything below is busy; beyond that each only waits in a queue. By Little's law \
-            the number in flight is rate times latency, so a rate that stays means latency that grows with depth. \
-            The figure at the deepest point is no better, and its latency is the queue's.",
-    method: "Along the depths of one row and block: fires at the first depth from which on no deeper one, at least \
-             twice as deep, gives 5 % more, while the median latency grows by at least half of what the depth does. in_flight (what \
-             the device had) tells whether the queue stood in front of the device (fewer than asked) or in it.",
+    meaning: "More I/Os in flight help until everything below is busy. Beyond that each I/O only waits in \
+            a queue. The figure at the deepest point is no better, and its latency is the queue's.",
+    action: "Use the smallest depth that gives the full rate, and quote the latency at that depth. See it: \
+            assay run --only disk.random --profile full",
+    when: "From some depth on, no depth at least twice as deep gives 5 % more. The median latency grows by \
+            at least half of what the depth does.",
+    how: "Compared are the depths of one benchmark and block size. By Little's law the number in flight is \
+            rate × latency, so at an equal rate latency grows with depth. in_flight (what the device had) \
+            below 0.6 of what was asked means that the queue is in front of the device.",
     calm: "a deeper disk queue adds IOPS",
     looked_at: "rate by depth",
     source: file!(),
     check: depth_useless,
 };
 
-const GAIN: f64 = 1.05;
-const DEEPER: f64 = 2.0;
+const MIN_DEPTH_GAIN: f64 = 1.05;
+const MIN_DEPTH_RATIO: f64 = 2.0;
 
 fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     let points = points(evidence)?;
-    let mut rows: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+    let mut rows: BTreeMap<String, Vec<&DiskPoint>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.is_transfer() && !point.is_paced() && !point.buffered()) {
         let known = point.number(ids::param::DEPTH).is_some()
             && point.iops().is_some()
@@ -225,39 +243,53 @@ fn depth_useless(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(findings.collect())
 }
 
-fn useless(evidence: &Evidence, row: &[&Point]) -> Option<Finding> {
-    let told = |point: &Point| {
+fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
+    let told = |point: &DiskPoint| {
         Some((point.number(ids::param::DEPTH)?, point.iops()?, point.median(ids::metric::LATENCY_P50)?))
     };
     let at = row.iter().position(|point| {
         let Some((depth, rate, latency)) = told(point) else { return false };
-        let deeper: Vec<_> =
-            row.iter().filter_map(|other| told(other)).filter(|other| other.0 >= DEEPER * depth).collect();
+        let deeper: Vec<_> = row
+            .iter()
+            .filter_map(|other| told(other))
+            .filter(|other| other.0 >= MIN_DEPTH_RATIO * depth)
+            .collect();
         let waits = |other: &(f64, f64, f64)| other.2 / latency >= 0.5 * other.0 / depth;
-        !deeper.is_empty() && deeper.iter().all(|other| other.1 < GAIN * rate && waits(other))
+        !deeper.is_empty() && deeper.iter().all(|other| other.1 < MIN_DEPTH_GAIN * rate && waits(other))
     })?;
     let (enough, deepest) = (row[at], row.last()?);
     let ((depth, rate, latency), (most, at_most, waited)) = (told(enough)?, told(deepest)?);
-    let at_depth = |(point, depth, rate, latency): (&Point, f64, f64, f64)| {
+    let at_depth = |(point, depth, rate, latency): (&DiskPoint, f64, f64, f64)| {
         let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
-    Some(Finding::note(DEPTH_USELESS.id, format!(
-        "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
-        enough.op(),
-        duration_us(waited),
-        duration_us(latency)
-    ))
-        .cause(match before {
-            true => "The device had fewer in flight than were asked for: the queue stands in front of it (a scheduler, a throttle, \
-                     a queue's limit, or the generator).",
-            false => "What was asked for stood in the device's own queue: it does no more at once.",
+    Some(
+        Finding::note(
+            DEPTH_USELESS.id,
+            format!(
+                "A queue of {most} instead of {depth} adds no {}s, but takes {} instead of {}",
+                enough.op(),
+                duration_us(waited),
+                duration_us(latency)
+            ),
+        )
+        .cause(if before {
+            "The device had fewer in flight than asked for. The queue is in front of it (a \
+                     scheduler, a throttle, a queue limit, or the load generator)."
+        } else {
+            "The I/Os waited in the device's own queue: it does no more at once."
         })
         .facts([(enough, depth, rate, latency), (deepest, most, at_most, waited)].map(at_depth))
-        .facts(deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
-            format!("{count:.1} of {most}")
-        }))
+        .facts(
+            deepest.fact("in flight at the device", ids::metric::IN_FLIGHT, |count| {
+                format!("{count:.1} of {most}")
+            }),
+        )
         .confirm(format!("{} --profile full", again(enough.case)))
-        .advice(format!("On {} ask for {depth} at a time with such blocks; take its latency from there.", name(evidence))))
+        .advice(format!(
+            "Use a depth of {depth} on {} with such blocks, and quote the latency at that depth.",
+            name(evidence)
+        )),
+    )
 }

@@ -15,7 +15,7 @@ use stats::order::median;
 const GROUP: &str = "disk.";
 
 /// One point of one case of a disk row.
-pub struct Point<'a> {
+pub struct DiskPoint<'a> {
     pub index: u32,
     pub case: &'a Case,
     pub params: Params,
@@ -24,15 +24,15 @@ pub struct Point<'a> {
 
 /// All points of disk rows that gave numbers, in the order of the plan; `None` where there are
 /// none.
-pub fn points<'a>(evidence: &Evidence<'a>) -> Option<Vec<Point<'a>>> {
-    let mut found: BTreeMap<(usize, String), Point> = BTreeMap::new();
+pub fn points<'a>(evidence: &Evidence<'a>) -> Option<Vec<DiskPoint<'a>>> {
+    let mut found: BTreeMap<(usize, String), DiskPoint> = BTreeMap::new();
     for judged in evidence.series.iter().filter(|judged| judged.series.case.bench.starts_with(GROUP)) {
         if judged.analysis.estimate.is_none() {
             continue;
         }
         let series = &judged.series;
         let place = (series.planned, format!("{:?}", series.point));
-        let point = || Point {
+        let point = || DiskPoint {
             index: series.planned as u32,
             case: &series.case,
             params: series.params(),
@@ -40,11 +40,11 @@ pub fn points<'a>(evidence: &Evidence<'a>) -> Option<Vec<Point<'a>>> {
         };
         found.entry(place).or_insert_with(point).series.push(judged);
     }
-    let points: Vec<Point> = found.into_values().collect();
+    let points: Vec<DiskPoint> = found.into_values().collect();
     (!points.is_empty()).then_some(points)
 }
 
-impl<'a> Point<'a> {
+impl<'a> DiskPoint<'a> {
     pub fn judged(&self, metric: MetricId) -> Option<&'a Judged> {
         self.series.iter().copied().find(|judged| judged.series.metric.name == metric)
     }
@@ -89,7 +89,7 @@ impl<'a> Point<'a> {
         self.params.get(name)?.number().filter(|number| *number > 0.0)
     }
 
-    /// `read`, `write` or `mixed`; rows that only do one of them need not say so.
+    /// `read`, `write` or `mixed`; the default of benchmarks that do only one of them.
     pub fn op(&self) -> &str {
         self.text(ids::param::OP).unwrap_or(match self.case.id() {
             Some(ids::SUSTAINED) => "write",
@@ -98,12 +98,12 @@ impl<'a> Point<'a> {
         })
     }
 
-    /// Through the page cache, by its own word.
+    /// Whether it goes through the page cache.
     pub fn buffered(&self) -> bool {
         self.text(ids::param::CACHE) == Some("buffered")
     }
 
-    /// A row that moves data and says that the device moved it.
+    /// Whether it moves data that the device is to move as well.
     pub fn is_transfer(&self) -> bool {
         matches!(self.case.id(), Some(ids::SEQUENTIAL | ids::RANDOM | ids::PACED | ids::SUSTAINED))
     }
@@ -112,25 +112,25 @@ impl<'a> Point<'a> {
         self.bench() == ids::PACED
     }
 
-    /// Processes that did it at once.
+    /// Number of processes at once.
     pub fn jobs(&self) -> usize {
         self.case.placement.seats.len().max(1)
     }
 
-    /// Operations a second: told, or by bandwidth and block.
+    /// Operations per second: measured, or bandwidth over block size.
     pub fn iops(&self) -> Option<f64> {
         let told = self.median(ids::metric::IOPS).or_else(|| self.median(ids::metric::ACHIEVED));
         told.or_else(|| Some(self.median(ids::metric::BANDWIDTH)? * 1e9 / self.number(ids::param::BLOCK)?))
             .filter(|rate| *rate > 0.0)
     }
 
-    /// GB/s: told, or by operations and block.
+    /// GB/s: measured, or operations times block size.
     pub fn bandwidth(&self) -> Option<f64> {
         let told = self.median(ids::metric::BANDWIDTH);
         told.or_else(|| Some(self.iops()? * self.number(ids::param::BLOCK)? / 1e9)).filter(|rate| *rate > 0.0)
     }
 
-    /// The metric that tells its rate.
+    /// The metric of its rate.
     pub fn rate_metric(&self) -> MetricId {
         [ids::metric::IOPS, ids::metric::BANDWIDTH, ids::metric::ACHIEVED]
             .into_iter()
@@ -138,7 +138,7 @@ impl<'a> Point<'a> {
             .unwrap_or(ids::metric::IOPS)
     }
 
-    /// Keys of all that tells its speed, which whatever bounds that bounds.
+    /// Keys of all series of its speed; a limit explains all of them.
     pub fn speed_keys(&self) -> Vec<String> {
         let aside = [
             ids::metric::GENERATOR_BUSY,
@@ -222,13 +222,13 @@ pub fn device(evidence: &Evidence) -> Option<String> {
     Some(shell(&disk.only().or_else(|| disk.top())?.name))
 }
 
-/// Keys of all that tells the speed of these points.
-pub fn speed_keys(points: &[&Point]) -> Vec<String> {
+/// Keys of all series of the speed of these points.
+pub fn speed_keys(points: &[&DiskPoint]) -> Vec<String> {
     points.iter().flat_map(|point| point.speed_keys()).collect()
 }
 
 /// Of these points the one with the highest median of a metric; those without it count as 0.
-pub fn highest<'p, 'a>(points: &[&'p Point<'a>], metric: MetricId) -> Option<&'p Point<'a>> {
-    let value = |point: &Point| point.median(metric).unwrap_or(0.0);
+pub fn highest<'p, 'a>(points: &[&'p DiskPoint<'a>], metric: MetricId) -> Option<&'p DiskPoint<'a>> {
+    let value = |point: &DiskPoint| point.median(metric).unwrap_or(0.0);
     points.iter().copied().max_by(|one, other| value(one).total_cmp(&value(other)))
 }

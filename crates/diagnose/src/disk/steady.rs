@@ -1,6 +1,6 @@
 //! Speeds that do not last.
 
-use super::points::{Point, again, disk, points};
+use super::points::{DiskPoint, again, disk, points};
 use crate::words::{bytes, figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::disk as ids;
@@ -13,25 +13,27 @@ pub const NOT_STEADY: Rule = Rule {
     id: ids::rule::DISK_NOT_STEADY,
     title: "The disk's speed does not last",
     topic: "disk speed",
-    about: "Flash writes fast into cells that it uses as a cache, cloud volumes have credits for bursts, controllers have memory: when \
-            that is used up, the speed falls to what the disk can keep. Short tests see the first part only. (In the same way a \
-            disk that was just erased is faster than it will be.)",
-    method: "disk.sustained's periods in their order, process by process: change points (E-divisive with merging, p below 0.001) \
-             to a level lower by 10 % or more, and not left again upwards: fires where at least half of the processes \
-             with ten periods show one, or where one does, all before it were at its first level and all after it \
-             stayed at its second (what is spent does not come back by the next process); told are the bytes that were written \
-             before it. Else a trend in the second half \
-             of the periods (Mann and Kendall, p below 0.01) of more than 5 %: it was still moving when it ended. Told as a cause, \
-             since the median mixes both levels.",
+    meaning: "Flash has a fast cache of cells, cloud volumes have burst credits, and controllers have \
+            memory. When that is used up, the speed falls to what the disk can keep. Short tests see only \
+            the first part.",
+    action: "Plan long writes with the lower level. If the speed still changes at the end, measure longer \
+            (--io-time 5m). See it: assay run --only disk.sustained --profile full",
+    when: "The speed of disk.sustained falls by 10 % or more and stays low in at least half of the passes. \
+            Or it still changes by more than 5 % in the second half of most passes.",
+    how: "Change points (E-divisive with merging, p below 0.001) of each pass's periods in order; a pass \
+            needs ten periods. One pass is enough if all before it kept the first level and all after it \
+            the second. The finding gives the bytes written before the fall. The trend is by Mann and \
+            Kendall, p below 0.01. It is a cause, since the median mixes both levels. A disk that was just \
+            erased is faster than it will be, for the same reason.",
     calm: "long disk writes keep their speed",
     looked_at: "a long write",
     source: file!(),
     check,
 };
 
-const LOWER: f64 = 0.10;
-const MOVING: f64 = 0.05;
-const FEWEST: usize = 10;
+const MIN_FALL: f64 = 0.10;
+const MAX_TREND: f64 = 0.05;
+const MIN_PERIODS: usize = 10;
 
 /// The periods of one process: bandwidth, GB/s, and how many bytes each wrote.
 struct Line {
@@ -47,7 +49,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
         let lines: Vec<Line> = evidence
             .visits_of(point.index)
             .filter_map(|visit| line(visit, point))
-            .filter(|line| line.values.len() >= FEWEST)
+            .filter(|line| line.values.len() >= MIN_PERIODS)
             .collect();
         looked |= !lines.is_empty();
         findings.extend(fallen(evidence, point, &lines).or_else(|| moving(point, &lines)));
@@ -55,7 +57,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
     looked.then_some(findings)
 }
 
-fn line(visit: &Visit, point: &Point) -> Option<Line> {
+fn line(visit: &Visit, point: &DiskPoint) -> Option<Line> {
     let series = &point.judged(ids::metric::BANDWIDTH)?.series;
     if visit.reason.is_some() {
         return None;
@@ -76,11 +78,11 @@ fn line(visit: &Visit, point: &Point) -> Option<Line> {
 
 /// The last step down of a line that is not followed by one up to where it was.
 fn step(line: &Line) -> Option<Change> {
-    let sensitivity = Sensitivity { least: LOWER, ..Sensitivity::default() };
+    let sensitivity = Sensitivity { least: MIN_FALL, ..Sensitivity::default() };
     let all = changes(&line.values, sensitivity, 1);
-    let first = all.iter().find(|change| change.relative() <= -LOWER)?;
+    let first = all.iter().find(|change| change.relative() <= -MIN_FALL)?;
     let last = all.last()?;
-    (last.after <= first.before * (1.0 - LOWER)).then_some(Change { after: last.after, ..*first })
+    (last.after <= first.before * (1.0 - MIN_FALL)).then_some(Change { after: last.after, ..*first })
 }
 
 /// Credits or a cache that one process used up and that were not back for those after it: its step,
@@ -98,7 +100,7 @@ fn spent_at_once(lines: &[Line]) -> Option<(Change, f64)> {
     kept.then_some((change, written))
 }
 
-fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding> {
+fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Finding> {
     let steps: Vec<(Change, f64)> = lines
         .iter()
         .filter_map(|line| {
@@ -106,23 +108,19 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
             Some((change, line.bytes[..change.at.min(line.bytes.len())].iter().sum::<f64>()))
         })
         .collect();
-    let steps = match steps.is_empty() || 2 * steps.len() < lines.len() {
-        true => vec![spent_at_once(lines)?],
-        false => steps,
-    };
+    let steps =
+        if steps.is_empty() || 2 * steps.len() < lines.len() { vec![spent_at_once(lines)?] } else { steps };
     let shown = steps.len();
     let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
     let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
     let disk = disk(evidence);
     let cause = match (disk.and_then(|disk| disk.is_virtual()), disk.and_then(|disk| disk.is_solid())) {
-        (Some(true), _) => {
-            "A virtual disk that falls so has spent its burst credits, or the host's cache was full."
-        }
+        (Some(true), _) => "The virtual disk has spent its burst credits, or the host's cache is full.",
         (_, Some(true)) => {
-            "Flash that falls so has filled the cells that it uses as a fast cache (SLC), and now has to write slow ones."
+            "The flash has filled the cells of its fast cache (SLC), and now writes slow ones."
         }
-        (_, Some(false)) => "A cache in front of a disk that turns was full: its own, or a controller's.",
-        _ => "A cache was full, or credits for bursts were spent.",
+        (_, Some(false)) => "A cache in front of a spinning disk is full: its own, or a controller's.",
+        _ => "A cache is full, or burst credits are spent.",
     };
     let key = point.key(ids::metric::BANDWIDTH);
     Some(
@@ -139,22 +137,22 @@ fn fallen(evidence: &Evidence, point: &Point, lines: &[Line]) -> Option<Finding>
         .fact("first", figure(before, "GB/s"), &key)
         .fact("then", format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)), &key)
         .fact("written before", bytes(written), &key)
-        .fact("processes that show it", format!("{shown} of {}", lines.len()), &key)
+        .fact("passes that show it", format!("{shown} of {}", lines.len()), &key)
         .confirm(format!("{} --profile full", again(point.case)))
         .advice(format!(
-            "For long writing count with {}; the other rows are shorter than that and saw the first level.",
+            "Plan long writes with {}. Other benchmarks are shorter and show the first level.",
             figure(after, "GB/s")
         ))
         .explains([&key]),
     )
 }
 
-fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
+fn moving(point: &DiskPoint, lines: &[Line]) -> Option<Finding> {
     let trends: Vec<f64> = lines
         .iter()
         .filter_map(|line| {
             let trend = trend(&line.values[line.values.len() / 2..])?;
-            (trend.p < 0.01 && trend.relative_change.abs() > MOVING).then_some(trend.relative_change)
+            (trend.p < 0.01 && trend.relative_change.abs() > MAX_TREND).then_some(trend.relative_change)
         })
         .collect();
     let (down, up) = (
@@ -175,11 +173,11 @@ fn moving(point: &Point, lines: &[Line]) -> Option<Finding> {
                 percent(change.abs())
             ),
         )
-        .cause("The disk had not come to what it can keep.")
+        .cause("The disk had not reached the speed that it can keep.")
         .fact("change in the second half", format!("{:+.1} %", change * 100.0), &key)
-        .fact("processes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
+        .fact("passes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
         .confirm(format!("{} --profile full", again(point.case)))
-        .advice("Don't take the median for a steady speed; measure for longer (--io-time 5m).")
+        .advice("Do not take the median for a steady speed. Measure longer (--io-time 5m).")
         .explains([&key]),
     )
 }

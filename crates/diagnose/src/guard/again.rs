@@ -11,7 +11,7 @@ pub fn again(inputs: &BTreeMap<String, String>, more: &str) -> String {
     let cut = || "assay guard … (the command's words are in the run file)".to_string();
     let input = |name: &str| inputs.get(name);
     let words = input("words").and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
-    let Some(words) = words.filter(|words| !words.is_empty() && words.len() <= WORDS_MAX) else {
+    let Some(words) = words.filter(|words| !words.is_empty() && words.len() <= MAX_WORDS) else {
         return cut();
     };
     let mut options = Vec::new();
@@ -22,7 +22,7 @@ pub fn again(inputs: &BTreeMap<String, String>, more: &str) -> String {
         options.extend(wanted);
     }
     let seconds = input("timeout_s").and_then(|text| text.parse::<f64>().ok());
-    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && *seconds != TIMEOUT_USUAL_S) {
+    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0 && *seconds != DEFAULT_TIMEOUT_S) {
         options.push(("--timeout", format!("{seconds}s")));
     }
     if words.iter().chain(options.iter().map(|(_, value)| value)).any(|word| clipped(word) != *word) {
@@ -33,12 +33,12 @@ pub fn again(inputs: &BTreeMap<String, String>, more: &str) -> String {
     format!("assay guard --runs 20 --placements free,same-cpu,spread {more}{options}-- {}", words.join(" "))
 }
 
-/// A line of more words nobody pastes.
-const WORDS_MAX: usize = 40;
-/// What `assay guard` takes where nobody says it.
-const TIMEOUT_USUAL_S: f64 = 600.0;
+/// A command of more words is too long to print.
+const MAX_WORDS: usize = 40;
+/// The default of `assay guard --timeout`, s.
+const DEFAULT_TIMEOUT_S: f64 = 600.0;
 
-/// The options that ask for this metric again, as it stands in the inputs of a case.
+/// The options that give a case's metric again, from its inputs.
 fn judged_by(wanted: &serde_json::Value) -> Option<Vec<(&'static str, String)>> {
     let text = |of: &serde_json::Value| of.as_str().map(str::to_string);
     let better = ("--better", text(&wanted["better"])?);

@@ -1,8 +1,6 @@
-//! What the ends of a path are: offloads, interrupts, MTU, or no network at all.
+//! The ends of a network path: offloads, interrupts, MTU, loopback.
 
-use super::transfers::{
-    BUSY as BUSY_OF_ENDS, Ends, SOFTIRQ, Transfer, all, is_network, over_loopback, path, told_ends,
-};
+use super::transfers::{BUSY, Ends, SOFTIRQ, Transfer, all, described_ends, is_network, over_loopback, path};
 use crate::words::{figure, percent, shell};
 use crate::{Evidence, Rule};
 use machine::{End, NetworkPath};
@@ -13,49 +11,52 @@ pub const OFFLOADS: Rule = Rule {
     id: ids::rule::NETWORK_OFFLOAD_OFF,
     title: "Segmentation offloads are off",
     topic: "offloads",
-    about: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once; without them every packet of 1500 bytes goes through the whole \
-            stack. On fast links that alone makes a CPU the limit.",
-    method: "Fires where tso, gso or gro (not gro of veth, which is off by default and gets whole segments anyway), or the checksum of either direction, is off at an end of a path, \
-             and that end's tasks ran for 80 % of their time during a transfer, or its link is one of 10 Gbit/s or more.",
+    meaning: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once. Without them every packet of \
+            1500 bytes passes through the whole stack. On fast links that alone makes a CPU the limit.",
+    action: "Turn them on (ethtool -K IF tso on gso on gro on), unless captures or routers must see single \
+            packets. See it: ethtool -k IF",
+    when: "tso, gso, gro or a checksum offload is off at an end. That end's link has 10 Gbit/s or more, or \
+            its tasks ran for more than 80 % of a transfer.",
+    how: "gro of veth does not count: it is off by default, and veth gets whole segments anyway.",
     calm: "segmentation offloads on where needed",
     looked_at: "ethtool features",
     source: file!(),
     check: offloads,
 };
 
-const BUSY: f64 = 0.8;
-const FAST_GBITS: f64 = 10.0;
+const MIN_BUSY: f64 = 0.8;
+const MIN_FAST_GBITS: f64 = 10.0;
 
 /// The run's path, where it had a transfer over it.
-fn used<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
+fn used_path<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
     let path = path(evidence)?;
     evidence.cases().any(|(_, planned)| is_network(&planned.case)).then_some(path)
 }
 
-/// The greatest share of a metric at an end, with the key that says so.
+/// The greatest share of a metric at an end, with its series' key.
 fn greatest(evidence: &Evidence, [local, remote]: Ends, words: &str) -> Option<(f64, String)> {
     let metric = if words == "this end" { local } else { remote };
     let shares = all(evidence)
         .into_iter()
-        .filter_map(|transfer| Some((transfer.beside(metric)?, transfer.key_of(metric))));
+        .filter_map(|transfer| Some((transfer.median_of(metric)?, transfer.key_of(metric))));
     shares.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     if path.ends().all(|(_, end)| end.offloads.is_empty()) {
         return None;
     }
     let mut findings = Vec::new();
-    for (words, end, source) in told_ends(path) {
+    for (words, end, source) in described_ends(path) {
         let veth = end.kind.as_deref() == Some("veth") || end.driver.as_deref() == Some("veth");
         let off: Vec<&str> = ["tso", "gso", "gro", "rx_checksum", "tx_checksum"]
             .into_iter()
             .filter(|name| end.offload(name) == Some(false) && !(veth && *name == "gro"))
             .collect();
-        let busy = greatest(evidence, BUSY_OF_ENDS, words);
-        let fast = end.link_gbits().filter(|link| *link >= FAST_GBITS);
-        let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > BUSY);
+        let busy = greatest(evidence, BUSY, words);
+        let fast = end.link_gbits().filter(|link| *link >= MIN_FAST_GBITS);
+        let matters = fast.is_some() || busy.as_ref().is_some_and(|(share, _)| *share > MIN_BUSY);
         if off.is_empty() || !matters {
             continue;
         }
@@ -91,70 +92,82 @@ pub const IRQS: Rule = Rule {
     id: ids::rule::NETWORK_IRQS_ON_ONE_CPU,
     title: "One CPU takes all interrupts of a network card",
     topic: "interrupts",
-    about: "All packets pass the CPU that takes the card's interrupts. Where several queues share one, that CPU is the limit, and \
-            whoever runs on it is slowed down.",
-    method: "Fires where two interrupts or more that carry packets go to one and the same CPU of an end with several, no software (RPS) hands packets on to others; \
-             or where there is only one queue for received packets, no RPS, and the network's interrupts took more than half of a CPU that handles \
-             the card's packets, or of the tasks' own.",
+    meaning: "All packets pass the CPU that takes the card's interrupts. If several queues share one CPU, \
+            that CPU is the limit, and tasks that run on it are slow.",
+    action: "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one queue use \
+            RPS (/sys/class/net/IF/queues/rx-0/rps_cpus). See it: cat /proc/interrupts",
+    when: "Two or more interrupts that carry packets go to one CPU. Or there is one receive queue, and \
+            network interrupts took more than half of a CPU. RPS to several CPUs excuses both.",
+    how: "Only ends with several CPUs count. The half is of a CPU that handles the card's packets, or of \
+            the tasks' own.",
     calm: "network interrupts on several CPUs",
     looked_at: "/proc/interrupts",
     source: file!(),
     check: irqs,
 };
 
-const HALF: f64 = 0.5;
+const MIN_SOFTIRQ: f64 = 0.5;
 
 fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     let known = |end: &End| !end.loopback && end.cpus.len() > 1 && !end.packet_irqs().is_empty();
     if !path.ends().any(|(_, end)| known(end)) {
         return None;
     }
     let mut findings = Vec::new();
-    for (words, end, source) in told_ends(path).filter(|(_, end, _)| known(end)) {
+    for (words, end, source) in described_ends(path).filter(|(_, end, _)| known(end)) {
         let carrying = end.packet_irqs();
         let cpus = CpuSet::union_of(carrying.iter().map(|irq| &irq.cpus));
         let softirq = greatest(evidence, SOFTIRQ, words);
-        let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > HALF);
+        let loaded = softirq.as_ref().is_some_and(|(share, _)| *share > MIN_SOFTIRQ);
         let shared = carrying.len() > 1 && cpus.len() == 1;
         let single = end.rx_queues == Some(1) && loaded && cpus.len() <= 2;
         if end.rps_cpus.len() > 1 || !(shared || single) {
             continue;
         }
         let interface = end.interface.as_deref().unwrap_or("eth0");
-        let headline = match shared {
-            true => format!(
+        let headline = if shared {
+            format!(
                 "CPU {cpus} takes all {} interrupts of {interface} at {words}. Spread them.",
                 carrying.len()
-            ),
-            false => {
-                format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
-            }
+            )
+        } else {
+            format!("One queue of {interface} at {words} receives all packets, on CPU {cpus}. Use RPS.")
         };
-        findings.push(Finding::warning(IRQS.id, headline)
-            .cause("Packets of all connections are handled by one CPU, while the others have time.")
-            .facts(carrying.iter().take(8).map(|irq| {
-                let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
-                let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
-                Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
-            }))
-            .facts(softirq.map(|(share, key)| {
-                Fact::new("the network's interrupts took", percent(share), key)
-            }))
-            .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
-            .advice("Let irqbalance run, or spread them by hand (/proc/irq/N/smp_affinity_list); with one queue only, hand packets on by RPS \
-                     (/sys/class/net/IF/queues/rx-0/rps_cpus)."));
+        findings.push(
+            Finding::warning(IRQS.id, headline)
+                .cause("One CPU handles the packets of all connections, while the others are idle.")
+                .facts(carrying.iter().take(8).map(|irq| {
+                    let taken: u64 = irq.counts.values().fold(0, |sum, count| sum.saturating_add(*count));
+                    let value = format!("CPU {}, {taken} taken since the start", irq.cpus);
+                    Fact::new(format!("interrupt {} ({})", irq.number, irq.name), value, source)
+                }))
+                .facts(
+                    softirq
+                        .map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
+                )
+                .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
+                .advice(
+                    "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one \
+                     queue only, use RPS (/sys/class/net/IF/queues/rx-0/rps_cpus).",
+                ),
+        );
     }
     Some(findings)
 }
 
 pub const PATH_MTU: Rule = Rule {
     id: ids::rule::NETWORK_PATH_MTU,
-    title: "The path carries smaller packets than its ends",
+    title: "The path carries smaller packets than its ends send",
     topic: "MTU",
-    about: "Where a hop carries less than the interfaces (a tunnel, a firewall, an old switch), packets are made smaller after an error message, or \
-            vanish where such messages are filtered. Jumbo frames at one end only give the cost of both and the use of neither.",
-    method: "Fires where the kernel knows a path MTU below its interface's, or where both ends' interfaces have different MTUs.",
+    meaning: "A tunnel, a firewall or an old switch carries smaller packets than the interfaces send. \
+            Packets shrink after an error message, or vanish where such messages are filtered. Jumbo \
+            frames at one end alone cost and gain nothing.",
+    action: "Give all interfaces and hops of the path the same MTU, or give the ends the path's MTU. See \
+            it: tracepath -n HOST",
+    when: "The kernel knows a path MTU below its interface's, or the interfaces of the ends have different \
+            MTUs.",
+    how: "",
     calm: "one MTU along the path",
     looked_at: "MTU of both ends",
     source: file!(),
@@ -162,12 +175,13 @@ pub const PATH_MTU: Rule = Rule {
 };
 
 fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let path = used(evidence)?;
+    let path = used_path(evidence)?;
     if path.local.loopback {
         return None;
     }
-    let told: Vec<(&str, &End, &str)> = told_ends(path).filter(|(_, end, _)| end.mtu.is_some()).collect();
-    let comparable = told.len() > 1 || told.iter().any(|(_, end, _)| end.path_mtu.is_some());
+    let described: Vec<(&str, &End, &str)> =
+        described_ends(path).filter(|(_, end, _)| end.mtu.is_some()).collect();
+    let comparable = described.len() > 1 || described.iter().any(|(_, end, _)| end.path_mtu.is_some());
     if !comparable {
         return None;
     }
@@ -178,7 +192,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
     let mut findings = Vec::new();
-    for (words, end, source) in &told {
+    for (words, end, source) in &described {
         let (Some(mtu), Some(known)) = (end.mtu, end.path_mtu) else { continue };
         if known >= mtu {
             continue;
@@ -188,12 +202,12 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             name(end)
         );
         let draft = Finding::warning(PATH_MTU.id, headline)
-            .cause("A hop in between carries less (a tunnel's headers take their share, or it is set so).")
+            .cause("A hop in between carries less, because of a tunnel's headers or of its setting.")
             .fact(format!("MTU of {} at {words}", name(end)), mtu, *source)
             .fact("MTU of the path", known, *source);
         findings.push(finish(draft, end));
     }
-    if let [(here, one, of_one), (there, other, of_other)] = told.as_slice()
+    if let [(here, one, of_one), (there, other, of_other)] = described.as_slice()
         && let (Some(mine), Some(theirs)) = (one.mtu, other.mtu)
         && mine != theirs
     {
@@ -203,7 +217,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
             name(other)
         );
         let draft = Finding::warning(PATH_MTU.id, headline)
-            .cause("The smaller one decides: TCP agrees on it, UDP packets that are larger are cut into pieces or thrown away.")
+            .cause("The smaller one decides: TCP agrees on it, larger UDP packets are fragmented or dropped.")
             .fact(format!("MTU of {} at {here}", name(one)), mine, *of_one)
             .fact(format!("MTU of {} at {there}", name(other)), theirs, *of_other);
         findings.push(finish(draft, one));
@@ -213,11 +227,15 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const LOOPBACK: Rule = Rule {
     id: ids::rule::NETWORK_LOOPBACK,
-    title: "No network took part",
+    title: "No network card was tested",
     topic: "network",
-    about: "Over loopback, and between two namespaces or containers of one machine, a transfer is copying by the kernel: the figure \
-            is its network stack's, and CPUs are the only limit. A \"50 Gbit/s card\" has been measured this way before.",
-    method: "Notes it wherever network benchmarks ran without another end (`--to`), or where both ends have the same boot id.",
+    meaning: "Over loopback, and between containers of one host, the kernel only copies data. The figure \
+            is that of its network stack, and CPUs are the only limit. It is never the speed of a card.",
+    action: "Start assay serve on another host, and name that host with its token. See it: assay run \
+            --only network --to HOST",
+    when: "A note where network benchmarks ran without another host (--to), or where both ends have the \
+            same boot id.",
+    how: "",
     calm: "both ends are separate hosts",
     looked_at: "boot ids",
     source: file!(),
@@ -237,30 +255,35 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
     let own: Vec<u32> =
         cases.iter().filter(|(_, own)| *own || one_machine).map(|(index, _)| *index).collect();
     if own.is_empty() {
-        // Without the other end's description nobody knows whether it is another machine.
-        let told = path(evidence).is_some_and(|path| path.remote.is_some());
-        return told.then(Vec::new);
+        // Without a description of the other end it may be this host.
+        let described = path(evidence).is_some_and(|path| path.remote.is_some());
+        return described.then(Vec::new);
     }
     let transfers: Vec<Transfer> = all(evidence);
     let rates = transfers.iter().filter(|transfer| own.contains(&(transfer.judged.series.planned as u32)));
-    let (headline, cause) = match one_machine && !cases.iter().any(|(_, own)| *own) {
-        true => (
+    let (headline, cause) = if one_machine && !cases.iter().any(|(_, own)| *own) {
+        (
             "Both ends are 1 host: its kernel and CPUs were tested, no network",
             "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "Network figures are those of loopback (127.0.0.1). No network card was tested.",
             "Without --to the other end is a process on this host.",
-        ),
+        )
     };
     let boot = path(evidence).and_then(|path| path.local.boot.as_ref()).filter(|_| one_machine);
-    Some(vec![Finding::note(LOOPBACK.id, headline)
-        .cause(cause)
-        .facts(rates.take(4).filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
-        .facts(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)))
-        .fact("network cases on this machine alone", own.len(), "plan")
-        .confirm("assay serve --bind ADDRESS")
-        .advice("For the network itself run `assay serve` on another host, and `assay run --only network --to ADDRESS` with the token that it shows.")])
+    Some(vec![
+        Finding::note(LOOPBACK.id, headline)
+            .cause(cause)
+            .facts(rates.take(4).filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
+            .facts(boot.map(|boot| Fact::new("boot id of both ends", boot, ids::probe::NETWORK)))
+            .fact("network benchmarks on this host alone", own.len(), "plan")
+            .confirm("assay serve --bind ADDRESS")
+            .advice(
+                "Start `assay serve` on another host, and add `--to ADDRESS` with the token that it shows.",
+            ),
+    ])
 }
 
 #[cfg(test)]

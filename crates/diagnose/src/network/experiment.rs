@@ -1,4 +1,4 @@
-//! The experiment that finds out what limits a transfer, and what it came to.
+//! The experiment that finds what limits a transfer, and its result.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,25 @@ pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
     topic: "network",
-    about: "A bandwidth is sold as a link's speed although a CPU, a window or a shaper made it. The experiment network.bottleneck \
-            changes one thing at a time, and the limit is what the bandwidth follows: the sender's CPU, the receiver's, a CPU \
-            that an end does not get (others run on it, a quota, its hypervisor), a window, losses, one connection's own limit, a shaper, \
-            or the link itself. Over loopback CPUs are the limit by its nature, and nothing is said.",
-    method: "Each arm over the plain one of the same round (median of the ratios, at least 6 rounds). An end that burns 30 % of its \
-             time: a ratio below 0.86 (0.7 is the full effect) means its CPU, below 0.09 less than the other's where both move; with more than 15 % \
-             of its time spent waiting for a CPU or throttled it is starved. More than 1.15 with larger buffers: a window; with four \
-             streams: losses (2 segments in 1000 sent again), a window (TCP was limited by one for 30 % of the time, and a quarter of the buffers leaves less than \
-             0.6), else one connection's own limit, unless the second half of the plain transfers carries 1.15 times the first: such a one \
-             had not come to what it carries. Nothing moves it: the link, where 93 % of its known speed are taken \
-             (headers included), else a shaper, where one thing speaks for a rate on the path: a known queueing discipline, UDP of 1.2 times the \
-             rate arriving within 15 % of it with more than 5 % lost, a fresh connection faster by 15 % in its first 50 ms, or a flat line \
-             (scatter below 3 %) behind a queue that doubles the round trip. Simulated and planted: docs/method/bottleneck.md.",
+    meaning: "A bandwidth is often sold as a link's speed although a CPU, a TCP window or a shaper limits \
+            it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
+    action: "Change what the finding names, then measure again. See it: assay run --only \
+            network.bottleneck --to HOST --new",
+    when: "A note or a warning for every network.bottleneck with at least 6 rounds. CPUs always limit \
+            loopback, so that is not reported.",
+    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An \
+            end that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full \
+            effect). If both ends react, the lower one must be lower by 0.09. Such an end is starved if it \
+            waits for a CPU or is throttled for more than 15 % of its time. More than 1.15 with larger \
+            buffers means a window. More than 1.15 with four streams means losses if 2 segments in 1000 \
+            are sent again. It means a window if TCP reports one for 30 % of the time and a quarter of the \
+            buffers leaves less than 0.6. Else it is one connection's own limit, unless the second half of \
+            the plain transfers carries 1.15 times the first (still rising). If nothing changes the \
+            bandwidth, it is the link from 93 % of its known speed on, headers included. Else it is a \
+            shaper if one sign shows a rate on the path: a known queueing discipline; UDP of 1.2 times the \
+            rate arriving within 15 % of it with more than 5 % lost; a fresh connection faster by 15 % in \
+            its first 50 ms; a flat line (scatter below 3 %) behind a queue that doubles the round trip. \
+            docs/method/bottleneck.md has simulated and planted limits.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),
@@ -112,7 +118,7 @@ impl<'a> Arms<'a> {
             processes.iter().map(|process| (process.order, process.values.as_slice())).collect();
         let padded = |(order, length): (&u32, &usize)| {
             let values = by_visit.get(order).copied().unwrap_or_default();
-            // The later bandwidth is told once a visit, for all its rounds.
+            // The later bandwidth is recorded once per visit, for all its rounds.
             let rest = match values {
                 [only] if metric == ids::metric::LATER => *only,
                 _ => f64::NAN,
@@ -156,8 +162,8 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
     let path = path(evidence).filter(|_| !over_loopback(case));
     // A discipline shapes what its own end sends. The plain transfer is one stream.
     let shaped = path.and_then(|path| {
-        let told = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
-        told.min_by(f64::total_cmp)
+        let reported = path.senders(direction(case)).filter_map(|(_, end)| Some(end.shaped_gbits(1.0)?.0));
+        reported.min_by(f64::total_cmp)
     });
     let link = path.filter(|path| !path.one_machine()).and_then(|path| path.link_gbits());
     Experiment {
@@ -195,12 +201,12 @@ pub fn word(limit: Limit) -> &'static str {
 }
 
 /// `0.71 times (0.69 to 0.74, 9 rounds)`
-fn times(held: &Held) -> String {
-    let interval = held
+fn ratio_words(response: &Held) -> String {
+    let interval = response
         .interval
-        .map(|interval| format!("{:.2} to {:.2}, ", interval.low, interval.high))
+        .map(|interval| format!("{:.2}–{:.2}, ", interval.low, interval.high))
         .unwrap_or_default();
-    format!("{:.2} times ({interval}{} rounds)", held.ratio, held.rounds)
+    format!("{:.2} times ({interval}{} rounds)", response.ratio, response.rounds)
 }
 
 /// What speaks for one limit and against another, as far as it was measured.
@@ -219,8 +225,8 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         ("with a quarter of the buffers", signs.small_window, "small-window"),
         ("first 50 ms of a connection over the rest", signs.burst, "start"),
     ];
-    let held = arms.into_iter().filter_map(|(label, held, arm)| Some((label, held?, arm)));
-    facts.extend(held.map(|(label, held, arm)| Fact::new(label, times(&held), key(arm))));
+    let response = arms.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
+    facts.extend(response.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
     let plain = &found.experiment.plain;
     for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
         for (label, share, metric) in [
@@ -258,7 +264,7 @@ fn facts(found: &Concluded) -> Vec<Fact> {
     }
     if let Some(growth) = signs.growth {
         let label = "second half of the plain transfers over the first";
-        facts.push(Fact::new(label, times(&growth), self::key(case, "plain", ids::metric::GROWTH)));
+        facts.push(Fact::new(label, ratio_words(&growth), self::key(case, "plain", ids::metric::GROWTH)));
     }
     if let Some(queue) = signs.queue {
         let value = format!("{queue:.1} times that at nine tenths of the rate");
@@ -282,8 +288,8 @@ fn bottleneck(evidence: &Evidence) -> Option<Vec<Finding>> {
         let cpu = matches!(found.decision.limit, Limit::SenderCpu | Limit::ReceiverCpu | Limit::BothCpus);
         cpu && over_loopback(found.case)
     };
-    let told = all.into_iter().filter(|found| !natural(found));
-    Some(told.map(|found| finding(evidence, &found)).collect())
+    let reported = all.into_iter().filter(|found| !natural(found));
+    Some(reported.map(|found| finding(evidence, &found)).collect())
 }
 
 fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
@@ -317,13 +323,13 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         .concerns([&found.key])
 }
 
-/// Three visits have rounds enough, and each takes so many round trips besides its own time.
-const TRIPS_OF_THREE: f64 = 1800.0;
+/// Round trips that three visits, which have enough rounds, take besides their own time.
+const ROUND_TRIPS_OF_3_PASSES: f64 = 1800.0;
 
 /// The command that repeats the experiment, with a budget for rounds enough on this way.
 pub fn confirm(evidence: &Evidence, case: &Case) -> String {
     let trip_us = path(evidence).and_then(|path| path.remote.as_ref()?.round_trip_us).unwrap_or(0.0);
-    let needs_s = 60.0 + TRIPS_OF_THREE * (trip_us / 1e6).min(0.5);
+    let needs_s = 60.0 + ROUND_TRIPS_OF_3_PASSES * (trip_us / 1e6).min(0.5);
     let minutes = (needs_s / 60.0).ceil().max(2.0);
     let to = case.inputs.get("to").map(|to| format!(" --to {}", shell(to))).unwrap_or_default();
     format!("assay run --only network.bottleneck{to} --budget {minutes:.0}m")
@@ -352,29 +358,30 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
         Limit::ReceiverStarved => starved_words("the receiver"),
         Limit::Window => window_words(found),
         Limit::Loss => fixed(
-            "Segments are lost and sent again; each loss makes the congestion window smaller, so one connection stays below what the path \
-             carries, and several together carry more.",
-            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, cable, duplex); \
-             BBR bears losses that CUBIC does not (`--congestion bbr`).",
+            "Segments are lost and sent again. Each loss shrinks the congestion window, so one connection \
+             stays below what the path carries.",
+            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, \
+             cable, duplex). BBR tolerates losses that CUBIC does not (`--congestion bbr`).",
         ),
         Limit::OneStream => fixed(
-            "Four connections carry more than one, and neither a CPU, nor windows nor losses hold the one back: its congestion \
+            "Four connections carry more than one, and no CPU, window or loss limits the one. Its congestion \
              control paces it, or the path balances by connection.",
             "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).",
         ),
         Limit::Link => fixed(
-            "Neither CPU, windows nor streams move it, and it fills the link, headers included: this is the network's own figure.",
-            "Nothing is in the way: a faster link, or jumbo frames (a few per cent), would carry more.",
+            "No CPU, window or number of streams changes it, and it fills the link, headers included. This \
+             is the network's own figure.",
+            "Nothing is wrong. Only a faster link, or jumbo frames (a few per cent), would carry more.",
         ),
         Limit::Shaper => shaper_words(evidence, found),
         Limit::NotSeparable if found.decision.signs.rises() => fixed(
-            "The bandwidth still rose while it was counted: the connection had not come to what it can carry, and what carries more from \
-             its start on (more streams, larger buffers) shows no limit of the path or of the ends.",
-            "Measure for longer than a start takes here: `--profile full` counts the longest windows; more streams (`--streams`) are through their \
-             start sooner.",
+            "The bandwidth still rose while it was measured: the connection had not reached what it can \
+             carry. What carries more from its start (more streams, larger buffers) shows no limit then.",
+            "Measure longer: `--profile full` has the longest samples. More streams (`--streams`) finish \
+             their start sooner.",
         ),
         Limit::NotSeparable => fixed(
-            "The arms do not point to one limit: the facts below say what speaks for what.",
+            "The experiments do not point to one limit. The facts below give the evidence for each.",
             "Repeat it with a larger budget (more rounds) while nothing else runs at either end.",
         ),
     }
@@ -390,11 +397,11 @@ fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
         );
     }
     (
-        format!("{cause} It says nothing of the link's speed."),
+        format!("{cause} It says nothing about the link's speed."),
         format!(
-            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that each end may use. Else give \
-             {whose} a faster core nearer to the card's interrupts, larger messages and segmentation offloads; a link is measured \
-             only once no CPU is the limit."
+            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that \
+             each end may use. Else give {whose} a faster core nearer to the card's interrupts, larger \
+             messages and segmentation offloads."
         ),
     )
 }
@@ -402,33 +409,34 @@ fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
 fn starved_words(whose: &str) -> (String, String) {
     (
         format!(
-            "The bandwidth follows {whose}'s CPU, and {whose} did not have all of it: others ran on it, or a quota or a hypervisor took it."
+            "The bandwidth follows {whose}'s CPU, which other work, a quota or a hypervisor partly took."
         ),
         format!(
-            "Look at what else runs on that CPU (`pidstat -w 1`), at the CPU quota of {whose}'s control group (cpu.stat), and at stolen time; then measure again."
+            "Look at what else runs on that CPU (`pidstat -w 1`), at steal, and at the CPU quota of \
+             {whose}'s control group. Then measure again."
         ),
     )
 }
 
+/// What to do where TCP's buffers are the limit.
+pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × round \
+                                   trip. Raise net.core.rmem_max and wmem_max for programs that set buffers themselves.";
+
 fn window_words(found: &Concluded) -> (String, String) {
     let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
     let need = need.map(|mb| format!(" Rate × round trip is {} now.", figure(mb, "MB"))).unwrap_or_default();
-    (
-        format!("More may not be on its way at once than the buffers allow, and neither CPU is full.{need}"),
-        "Raise net.ipv4.tcp_rmem and tcp_wmem (third number) at both ends to twice the wanted rate × round trip, and \
-         net.core.rmem_max and wmem_max for programs that set buffers themselves."
-            .to_string(),
-    )
+    (format!("The buffers limit the data in flight, and no CPU is full.{need}"), ENLARGE_BUFFERS.to_string())
 }
 
 fn shaper_words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     let link = path(evidence).and_then(|path| path.link_gbits()).filter(|_| !over_loopback(found.case));
     let below = match link {
         Some((link, _)) => format!("below the link's {}", figure(link, "Gbit/s")),
-        None => "a link of that speed that nobody tells would look the same".to_string(),
+        None => "a link of unknown speed would look the same".to_string(),
     };
     (
-        format!("The path itself has a rate ({below}): nothing that either end changes moves it."),
-        "Look at `tc -s qdisc` at both ends and on what lies between, at the cloud's limit for this kind of machine, and at the switch's port.".to_string(),
+        format!("The path itself has a rate ({below}), which nothing at either end changes."),
+        "Ask the provider for its limit on this kind of host. Look at `tc -s qdisc` at both ends, and at the \
+         switch's port.".to_string(),
     )
 }

@@ -1,9 +1,8 @@
-//! Bandwidths that somebody could take for the link's, and whose they are: a CPU's, one
-//! connection's, a window's, a shaper's.
+//! Bandwidths that something else than the link limits: a CPU, one connection, a window, a shaper.
 
-use super::experiment::{Concluded, concluded, confirm};
+use super::experiment::{Concluded, ENLARGE_BUFFERS, concluded, confirm};
 use super::transfers::{
-    self, Transfer, all, at_ends, direction, over_loopback, path, probe_of, told_ends, transfers,
+    self, Transfer, all, at_ends, described_ends, direction, over_loopback, path, probe_of, transfers,
 };
 use crate::words::{bytes, figure, percent, shell};
 use crate::{Evidence, Rule};
@@ -15,22 +14,26 @@ use stats::network::Limit;
 
 pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
-    title: "A CPU's bandwidth, not the link's",
+    title: "A CPU limits the bandwidth, not the link",
     topic: "network CPU",
-    about: "Half of all published network figures are a CPU's: one task that is full at the sender or the receiver, while the link \
-            has room. Such a figure moves with the clock, the mitigations and the kernel, and says nothing of the network.",
-    method: "Fires for TCP and UDP to another end where the tasks of an end ran for 90 % of their CPUs' time, or the network's interrupts took 90 % of \
-             it (on the CPUs of its tasks, or on one that handles the card's packets), and less than 90 % of the link's known speed arrived one \
-             way (or no speed is known); of both ways at once it is half of their sum. Loopback figures are CPUs' by their nature; \
-             `network-loopback` says so.",
+    meaning: "One task is full at the sender or the receiver, while the link could carry more. Such a \
+            figure changes with the clock, the mitigations and the kernel. It shows nothing about the \
+            network.",
+    action: "Do not quote it as the network's speed. Use more streams (--streams), larger messages, \
+            offloads or jumbo frames. See it: assay run --only network.bottleneck --to HOST --new",
+    when: "An end's tasks ran for more than 90 % of their CPUs' time, or network interrupts took as much. \
+            Less than 90 % of the link's known speed arrived one way, or no speed is known.",
+    how: "For TCP and UDP to another host. Interrupts count on the CPUs of the tasks and on those that \
+            handle the card's packets. With both directions at once, one way is half of their sum. \
+            Loopback figures are CPUs' by nature; network-loopback reports them.",
     calm: "no CPU full during transfers",
     looked_at: "CPU time of ends",
     source: file!(),
     check: cpu_bound,
 };
 
-const FULL: f64 = 0.9;
-const FILLED: f64 = 0.9;
+const MIN_FULL: f64 = 0.9;
+const MIN_FILLED: f64 = 0.9;
 
 fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
     let link = path(evidence).and_then(|path| path.link_gbits());
@@ -40,25 +43,33 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         let shares = cpu_shares(&transfer);
         judged |= !shares.is_empty();
         let (Some(rate), Some(one_way)) = (transfer.rate(), transfer.one_way()) else { continue };
-        if link.is_some_and(|(link, _)| one_way > FILLED * link) {
+        if link.is_some_and(|(link, _)| one_way > MIN_FILLED * link) {
             continue;
         }
-        let Some(full) = shares.into_iter().find(|one| one.share > FULL) else { continue };
+        let Some(full) = shares.into_iter().find(|one| one.share > MIN_FULL) else { continue };
         let CpuShare { whose, doing, metric, share } = full;
-        findings.push(Finding::warning(CPU_BOUND.id, format!(
-            "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
-            figure(rate, "Gbit/s")
-        ))
-            .cause(format!("The {whose} had no CPU time left while the link had room."))
+        findings.push(
+            Finding::warning(
+                CPU_BOUND.id,
+                format!(
+                    "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
+                    figure(rate, "Gbit/s")
+                ),
+            )
+            .cause(format!("The {whose} had no CPU time left while the link could carry more."))
             .facts(transfer.rate_fact("bandwidth"))
             .fact(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric))
             .facts(link.map(|(link, end)| {
                 Fact::new(format!("link of {end}"), figure(link, "Gbit/s"), probe_of(end))
             }))
             .confirm(confirm(evidence, transfer.case()))
-            .advice("Do not quote it as the network's speed. More streams (`--streams`: to another host they are spread over the CPUs that each end may \
-                     use), larger messages, offloads and jumbo frames bring it nearer to the link; network.bottleneck shows by experiment which end it is.")
-            .explains([transfer.key()]));
+            .advice(
+                "Do not quote it as the network's speed. Use more streams (`--streams`), larger \
+                     messages, offloads or jumbo frames. network.bottleneck shows by experiment which end is \
+                     the limit.",
+            )
+            .explains([transfer.key()]),
+        );
     }
     judged.then_some(findings)
 }
@@ -78,7 +89,7 @@ fn cpu_shares(transfer: &Transfer) -> Vec<CpuShare> {
     {
         let ends = ["sender", "receiver"].into_iter().zip(at_ends(transfer.case(), ends));
         shares.extend(ends.filter_map(|(whose, metric)| {
-            Some(CpuShare { whose, doing, metric, share: transfer.beside(metric)? })
+            Some(CpuShare { whose, doing, metric, share: transfer.median_of(metric)? })
         }));
     }
     shares
@@ -93,16 +104,20 @@ pub const ONE_STREAM: Rule = Rule {
     id: ids::rule::NETWORK_ONE_STREAM,
     title: "Several streams carry more than one",
     topic: "TCP streams",
-    about: "One connection is one task and one CPU at each end, one window, and one queue of the card: what it carries is often taken for \
-            the network's bandwidth.",
-    method: "Fires where the same transfer with more streams carries more than 1.15 times as much as with one, and the 95 % intervals do not touch.",
+    meaning: "One connection is one task and one CPU at each end, one window, and one queue of the card. \
+            What it carries is often mistaken for the network's bandwidth.",
+    action: "Quote the number of streams with the bandwidth. Programs that use one connection get the \
+            smaller figure. See it: assay run --only network.tcp --to HOST --new",
+    when: "A transfer with more streams carries over 1.15 times as much as with one, and the 95 % \
+            intervals do not touch.",
+    how: "",
     calm: "one TCP stream fills the path",
     looked_at: "stream counts",
     source: file!(),
     check: one_stream,
 };
 
-const MORE: f64 = 1.15;
+const MIN_STREAM_GAIN: f64 = 1.15;
 
 fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
     let all = transfers(evidence, ids::TCP);
@@ -126,7 +141,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
         compared = true;
         let interval = |transfer: &Transfer| transfer.judged.interval();
         let apart = interval(one).zip(interval(best)).is_some_and(|(one, best)| best.low > one.high);
-        if most <= MORE * single || !apart {
+        if most <= MIN_STREAM_GAIN * single || !apart {
             continue;
         }
         let streams = best.streams();
@@ -135,7 +150,7 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             figure(single, "Gbit/s"),
             figure(most, "Gbit/s")
         ))
-            .cause("What one connection can have is less than what the path can carry.")
+            .cause("One connection carries less than the path can.")
             .fact("one stream", figure(single, "Gbit/s"), one.key())
             .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
             .fact("times as much", format!("{:.2}", most / single), best.key())
@@ -148,12 +163,16 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
 
 pub const SHAPER: Rule = Rule {
     id: ids::rule::NETWORK_SHAPER,
-    title: "A rate below the link's is enforced on the way",
+    title: "A shaper limits traffic below the link's speed",
     topic: "shaper",
-    about: "Clouds, containers and switches limit a machine's rate by a token bucket: a burst passes, then a flat line. The figure is a \
-            contract, not hardware, and the same hardware gives another one tomorrow.",
-    method: "Fires where network.bottleneck concludes a shaper, or where a queueing discipline of an end that is known to enforce a rate (tbf, cake, fq, netem) \
-             lets through what that end sent, within 10 %, headers included (fq's rate is one for each stream).",
+    meaning: "Clouds, containers and switches limit a host's rate by a token bucket, so a burst passes, \
+            then a flat line. The figure is a contract, not hardware. The same hardware may give another \
+            one tomorrow.",
+    action: "Ask the provider for the limit of this kind of host, and look at the queueing disciplines of \
+            both ends. See it: tc -s qdisc show",
+    when: "network.bottleneck concludes a shaper. Or an end sent within 10 % of the rate of its own \
+            queueing discipline (tbf, cake, fq, netem).",
+    how: "Rates include headers. fq's rate is one for each stream.",
     calm: "no traffic shaper found",
     looked_at: "qdiscs and rates",
     source: file!(),
@@ -171,7 +190,7 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings: Vec<Finding> = concluded.map(|found| concluded_shaper(evidence, found, &all)).collect();
     if let Some(path) = path {
         findings.extend(
-            told_ends(path)
+            described_ends(path)
                 .filter_map(|(words, end, source)| known_discipline(path, words, end, source, &all)),
         );
     }
@@ -189,11 +208,14 @@ fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) ->
     let rate = figure(found.rate, "Gbit/s");
     let headline = format!("A shaper on the path limits traffic to {rate}. Ask the provider.");
     Finding::warning(SHAPER.id, headline)
-        .cause("Neither end's CPU, windows nor streams move it: the path has a rate of its own.")
-        .fact("rate that nothing moves", rate, &found.key)
+        .cause("No CPU, window or number of streams changes it: the path has a rate of its own.")
+        .fact("rate that nothing changes", rate, &found.key)
         .facts(near.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(confirm(evidence, found.case))
-        .advice("Ask the provider for the limit of this kind of machine, and look at `tc -s qdisc show` on what lies between.")
+        .advice(
+            "Ask the provider for the limit of this kind of host, and look at `tc -s qdisc show` between \
+                 the ends.",
+        )
         .explains(near.iter().map(|transfer| transfer.key()))
 }
 
@@ -223,29 +245,31 @@ fn known_discipline(
         .fact(format!("{kind} of {words}"), limit, source)
         .facts(hit.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(format!("tc -s qdisc show dev {}", shell(interface)))
-        .advice(
-            "Take the queueing discipline away to measure the network, or quote its rate with the figure.",
-        )
+        .advice("Remove the queueing discipline to measure the network, or quote its rate with the figure.")
         .explains(hit.iter().map(|transfer| transfer.key()));
     Some(finding)
 }
 
 pub const WINDOW: Rule = Rule {
     id: ids::rule::NETWORK_WINDOW,
-    title: "Windows hold a transfer back",
+    title: "TCP windows limit a transfer",
     topic: "TCP window",
-    about: "TCP may have no more on its way than the smaller of both ends' buffers: over a long way that is the limit, whatever \
-            the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
-    method: "Fires where network.bottleneck concludes a window, or where TCP itself says that windows (rwnd_limited and sndbuf_limited together) \
-             held it back for more than half of the time, no end's tasks ran for more than 85 % of it, and half of the larger buffer (the other half is for the kernel's own needs) is below \
-             1.5 times what is on the way at this rate (rate × round trip).",
+    meaning: "TCP cannot have more data in flight than the smaller of both ends' buffers. Over a long path \
+            that is the limit, whatever the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
+    action: "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × \
+            round trip. See it: assay run --only network.bottleneck --to HOST --new",
+    when: "network.bottleneck concludes a window. Or TCP reports windows as its limit for more than half \
+            of the time, with small buffers and no full CPU.",
+    how: "TCP reports rwnd_limited and sndbuf_limited, added here. No full CPU: no end's tasks ran for \
+            more than 85 % of the time. Small: half of the larger buffer is below 1.5 times what is in \
+            flight (rate × round trip). The kernel needs the other half.",
     calm: "TCP buffers large enough",
     looked_at: "tcp_info",
     source: file!(),
     check: window,
 };
 
-const LIMITED: f64 = 0.5;
+const MIN_WINDOW_SHARE: f64 = 0.5;
 const BUSY: f64 = 0.85;
 
 fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -267,16 +291,16 @@ fn enlarge(rate: f64) -> FindingDraft {
 fn concluded_window(evidence: &Evidence, found: &Concluded) -> Finding {
     let larger = found.decision.signs.large_window.map(|held| format!("{:.2} times", held.ratio));
     enlarge(found.rate)
-        .cause("More buffer carries more, and no CPU is full: what may be on its way at once is the limit.")
+        .cause("Larger buffers carry more, and no CPU is full. The data that may be in flight is the limit.")
         .fact("bandwidth", figure(found.rate, "Gbit/s"), &found.key)
         .facts(larger.map(|times| Fact::new("with larger buffers", times, &found.key)))
         .facts(buffers(evidence))
         .confirm(confirm(evidence, found.case))
-        .advice(ADVICE)
+        .advice(ENLARGE_BUFFERS)
         .explains([&found.key])
 }
 
-/// A transfer of which TCP says how long windows held it back.
+/// A transfer for which TCP reports how long windows limited it.
 struct WindowLimited<'a> {
     transfer: Transfer<'a>,
     rate: f64,
@@ -285,47 +309,47 @@ struct WindowLimited<'a> {
 
 impl<'a> WindowLimited<'a> {
     fn of(transfer: Transfer<'a>) -> Option<WindowLimited<'a>> {
-        let (rate, rtt_us) = (transfer.rate()?, transfer.beside(ids::metric::RTT)?);
-        transfer.beside(ids::metric::RWND_LIMITED).or(transfer.beside(ids::metric::SNDBUF_LIMITED))?;
+        let (rate, rtt_us) = (transfer.rate()?, transfer.median_of(ids::metric::RTT)?);
+        transfer.median_of(ids::metric::RWND_LIMITED).or(transfer.median_of(ids::metric::SNDBUF_LIMITED))?;
         Some(WindowLimited { transfer, rate, rtt_us })
     }
 
     fn finding(&self, evidence: &Evidence) -> Option<Finding> {
         let WindowLimited { transfer, rate, rtt_us } = self;
-        let beside =
-            |metrics: [MetricId; 2]| metrics.into_iter().filter_map(|metric| transfer.beside(metric));
-        let limited: f64 = beside([ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]).sum();
-        let busy = beside(at_ends(transfer.case(), transfers::BUSY)).fold(0.0, f64::max);
-        let buffer = beside([ids::metric::SEND_BUFFER, ids::metric::RECEIVE_BUFFER]).reduce(f64::max)?;
+        let median_of =
+            |metrics: [MetricId; 2]| metrics.into_iter().filter_map(|metric| transfer.median_of(metric));
+        let limited: f64 = median_of([ids::metric::RWND_LIMITED, ids::metric::SNDBUF_LIMITED]).sum();
+        let busy = median_of(at_ends(transfer.case(), transfers::BUSY)).fold(0.0, f64::max);
+        let buffer = median_of([ids::metric::SEND_BUFFER, ids::metric::RECEIVE_BUFFER]).reduce(f64::max)?;
         // Gbit/s × us: thousands of bits.
         let one_way = transfer.one_way().unwrap_or(*rate);
         let on_the_way = one_way / transfer.streams() * rtt_us * 1e3 / 8.0;
-        if limited <= LIMITED || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
+        if limited <= MIN_WINDOW_SHARE || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
             return None;
         }
         let rtt = transfer.key_of(ids::metric::RTT);
         let finding = enlarge(*rate)
-            .cause("The round trip is long for these buffers: the sender waits for room most of the time.")
+            .cause(
+                "The round trip is long for these buffers: the sender waits for buffer space most of the \
+                    time.",
+            )
             .facts(transfer.rate_fact("bandwidth"))
-            .fact("on its way at once (rate × round trip)", bytes(on_the_way), rtt)
+            .fact("in flight (rate × round trip)", bytes(on_the_way), rtt)
             .fact("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER))
             .facts(transfer.fact("limited by the receiver's window", ids::metric::RWND_LIMITED, percent))
             .facts(transfer.fact("limited by the send buffer", ids::metric::SNDBUF_LIMITED, percent))
             .facts(buffers(evidence))
             .confirm(confirm(evidence, transfer.case()))
-            .advice(ADVICE)
+            .advice(ENLARGE_BUFFERS)
             .explains([transfer.key()]);
         Some(finding)
     }
 }
 
-const ADVICE: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice the wanted rate × round trip; \
-                      net.core.rmem_max and wmem_max bound what programs ask for themselves.";
-
 /// What the kernels allow at most.
 fn buffers(evidence: &Evidence) -> Vec<Fact> {
     let mut facts = Vec::new();
-    for (words, end, source) in path(evidence).into_iter().flat_map(told_ends) {
+    for (words, end, source) in path(evidence).into_iter().flat_map(described_ends) {
         for (name, sizes) in [("tcp_rmem", &end.tcp_rmem), ("tcp_wmem", &end.tcp_wmem)] {
             let label = format!("{name} of {words}, at most");
             facts.extend(sizes.get(2).map(|size| Fact::new(label, bytes(*size as f64), source)));

@@ -1,6 +1,6 @@
 //! Messages that never arrived, or arrived out of order, and where they were lost.
 
-use super::transfers::{self, Transfer, at_ends, over_loopback, path, told_ends, transfers};
+use super::transfers::{self, Transfer, at_ends, described_ends, over_loopback, path, transfers};
 use crate::words::{figure, percent};
 use crate::{Evidence, Rule};
 use model::vocabulary::network as ids;
@@ -8,35 +8,39 @@ use model::{Fact, Finding, FindingDraft, Severity};
 
 pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
-    title: "Messages were lost or came out of order",
+    title: "Packets were lost or arrived out of order",
     topic: "packet loss",
-    about: "Nothing holds UDP back: a sender that is faster than the receiver loses what its socket cannot keep, and that is no fault of the \
-            network. What is lost on the way, at a rate that both ends bear, is.",
-    method: "Fires for UDP from 1 message in 1000 lost, or 1 in 1000 overtaken. Lost at the receiver: its own drops (its sockets' in messages, \
-             queues of its CPUs, its interface) make up at least half of what is missing, or all went over loopback, where nothing else is; then the unpaced \
-             figure is a note. Lost on the way otherwise, and for \
-             TCP where 2 segments in 1000 were sent again and had not arrived before (the receiver's duplicate SACKs \
-             tell). A netem discipline of an end that loses on purpose is named.",
+    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket \
+            cannot keep. That is no fault of the network. Loss on the path, at a rate that both ends can \
+            handle, is.",
+    action: "Measure at half the rate (--rate); loss that stays is the path's. Then look for drops with \
+            ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
+    when: "1 UDP message in 1000 was lost or overtaken, or TCP sent more than 2 segments in 1000 again.",
+    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up \
+            at least half of what is missing. So it did over loopback, where nothing else is. Then a \
+            figure without --rate is a note. The path lost them otherwise. TCP segments that had arrived \
+            before (the receiver's duplicate SACKs) do not count. A netem discipline that loses on purpose \
+            is named.",
     calm: "packet loss: at most traces",
     looked_at: "packet counters",
     source: file!(),
     check: loss,
 };
 
-const LOST: f64 = 0.001;
-const OVERTAKEN: f64 = 0.001;
-const AGAIN: f64 = 0.002;
+const MIN_LOST: f64 = 0.001;
+const MIN_OVERTAKEN: f64 = 0.001;
+const MIN_RESENT: f64 = 0.002;
 /// The receiver's own drops explain the loss from here on.
-const EXPLAINED: f64 = 0.5;
+const MIN_EXPLAINED: f64 = 0.5;
 
 fn loss(evidence: &Evidence) -> Option<Vec<Finding>> {
     let udp: Vec<Transfer> = transfers(evidence, ids::UDP)
         .into_iter()
-        .filter(|udp| udp.beside(ids::metric::LOSS).is_some())
+        .filter(|udp| udp.median_of(ids::metric::LOSS).is_some())
         .collect();
     let tcp: Vec<Transfer> = transfers(evidence, ids::TCP)
         .into_iter()
-        .filter(|tcp| tcp.beside(ids::metric::RETRANSMITS).is_some() && !over_loopback(tcp.case()))
+        .filter(|tcp| tcp.median_of(ids::metric::RETRANSMITS).is_some() && !over_loopback(tcp.case()))
         .collect();
     if udp.is_empty() && tcp.is_empty() {
         return None;
@@ -47,35 +51,37 @@ fn loss(evidence: &Evidence) -> Option<Vec<Finding>> {
 }
 
 fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
-    let lost = udp.beside(ids::metric::LOSS)?.clamp(0.0, 1.0);
-    let overtaken = udp.beside(ids::metric::REORDERED).unwrap_or(0.0);
-    if lost < LOST && overtaken < OVERTAKEN {
+    let lost = udp.median_of(ids::metric::LOSS)?.clamp(0.0, 1.0);
+    let overtaken = udp.median_of(ids::metric::REORDERED).unwrap_or(0.0);
+    if lost < MIN_LOST && overtaken < MIN_OVERTAKEN {
         return None;
     }
-    let sent =
-        udp.beside(ids::metric::SENT).unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
+    let sent = udp
+        .median_of(ids::metric::SENT)
+        .unwrap_or_else(|| udp.rate().unwrap_or(0.0) / (1.0 - lost).max(1e-9));
     let missing = missing_messages(udp, lost * sent);
     let [_, receiver] = at_ends(udp.case(), transfers::DROPS);
-    let dropped = udp.beside(receiver);
-    let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= EXPLAINED * missing);
-    let reordered = udp.fact("came after a later one", ids::metric::REORDERED, percent);
-    let (draft, advice) = match lost >= LOST {
-        false => (
+    let dropped = udp.median_of(receiver);
+    let counted = dropped.is_some_and(|dropped| missing > 0.0 && dropped >= MIN_EXPLAINED * missing);
+    let reordered = udp.fact("overtaken by a later one", ids::metric::REORDERED, percent);
+    let (draft, advice) = if lost < MIN_LOST {
+        (
             Finding::note(LOSS.id, format!("{} of the UDP messages came out of order", percent(overtaken)))
-                .cause("They took different ways: several queues, several links, or a receiver that hands packets on to several CPUs."),
-            "Look at bonding, at multipath routes and at RPS; programs over UDP must bear it.",
-        ),
-        // Over loopback there is no way on which anything could be lost.
-        true if counted || over_loopback(udp.case()) => at_receiver(udp, lost, counted),
-        true => (
-            Finding::warning(LOSS.id, format!(
-                "The path lost {} of the UDP messages. The receiver dropped next to none.",
-                percent(lost)
-            ))
-                .cause("The receiver dropped next to none of them: an interface's queue, a switch, a shaper or the wire did."),
-            "Measure at half the rate (`--rate`): loss that stays is the wire's or a hop's, loss that goes is a queue's. \
-             `ethtool -S`, `tc -s qdisc` and the switch's counters say where.",
-        ),
+                .cause("They took different paths: several queues, several links, or several CPUs of the receiver (RPS)."),
+            "Look at bonding, at multipath routes and at RPS; programs over UDP must handle it.",
+        )
+    } else if counted || over_loopback(udp.case()) {
+        // Over loopback there is no path that could lose anything.
+        at_receiver(udp, lost, counted)
+    } else {
+        let lost = percent(lost);
+        let headline = format!("The path lost {lost} of the UDP messages. The receiver dropped almost none.");
+        (
+            Finding::warning(LOSS.id, headline)
+                .cause("An interface's queue, a switch, a shaper or the cable dropped them."),
+            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's, loss that goes is a queue's. \
+             Then see `ethtool -S`, `tc -s qdisc` and the switch's counters.",
+        )
     };
     Some(
         draft
@@ -85,7 +91,7 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
             .facts(udp.fact("dropped at the receiver", receiver, |dropped| {
                 format!("{} of {} missing", figure(dropped, "1/s"), figure(missing, "1/s"))
             }))
-            .facts(reordered.filter(|_| overtaken >= OVERTAKEN))
+            .facts(reordered.filter(|_| overtaken >= MIN_OVERTAKEN))
             .facts(on_purpose(evidence))
             .confirm(format!("{} --rate {:.0}", udp.again(), (500.0 * sent).max(1.0)))
             .advice(advice)
@@ -105,14 +111,11 @@ fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'sta
     let severity = if is_paced { Severity::Warning } else { Severity::Note };
     let headline =
         format!("The receiver dropped {} of the UDP messages. It is slower than the sender.", percent(lost));
-    let cause = match counted {
-        true => {
-            "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
-        }
-        false => {
-            "Over loopback nothing lies between the two sockets: the receiver's buffer or its CPU's queue was full, whatever \
-             the kernel counted of it."
-        }
+    let cause = if counted {
+        "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+    } else {
+        "Over loopback nothing lies between the two sockets, so the receiver's buffer or its CPU's queue \
+             was full."
     };
     (
         Finding::of(LOSS.id, severity, headline).cause(cause),
@@ -123,31 +126,40 @@ fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'sta
 
 fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     // What the receiver had already was late or overtaken, not lost.
-    let twice = tcp.beside(ids::metric::DUPLICATES).unwrap_or(0.0);
-    let (again_rate, rate) = ((tcp.beside(ids::metric::RETRANSMITS)? - twice).max(0.0), tcp.rate()?);
+    let duplicates = tcp.median_of(ids::metric::DUPLICATES).unwrap_or(0.0);
+    let (again_rate, rate) = ((tcp.median_of(ids::metric::RETRANSMITS)? - duplicates).max(0.0), tcp.rate()?);
     let mtu = path(evidence).and_then(|path| path.local.path_mtu.or(path.local.mtu)).unwrap_or(1500);
     let segment = 8.0 * (f64::from(mtu.max(200)) - 52.0);
     let share = (again_rate * segment / (rate * 1e9)).clamp(0.0, 1.0);
-    if share <= AGAIN {
+    if share <= MIN_RESENT {
         return None;
     }
-    Some(Finding::warning(LOSS.id, format!("TCP sent {} of its segments again. The path loses packets.", percent(share)))
-        .cause("Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.")
+    Some(
+        Finding::warning(
+            LOSS.id,
+            format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
+        )
+        .cause(
+            "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.",
+        )
         .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
         .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
         .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
         .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
         .facts(on_purpose(evidence))
         .confirm(tcp.again())
-        .advice("network.bottleneck tells whether the losses are the limit or a shaper's way of being one; `ethtool -S` and `tc -s qdisc` \
-                 say where packets are dropped.")
-        .explains([tcp.key()]))
+        .advice(
+            "See with network.bottleneck whether the losses are the limit or come from a shaper. \
+                 `ethtool -S` and `tc -s qdisc` show where packets are dropped.",
+        )
+        .explains([tcp.key()]),
+    )
 }
 
-/// Disciplines that lose packets because they were told to.
+/// Queueing disciplines that lose packets on purpose.
 fn on_purpose(evidence: &Evidence) -> Vec<Fact> {
     let mut facts = Vec::new();
-    for (words, end, source) in path(evidence).into_iter().flat_map(told_ends) {
+    for (words, end, source) in path(evidence).into_iter().flat_map(described_ends) {
         facts.extend(end.qdiscs.iter().filter_map(|qdisc| {
             let label = format!("{} of {words} loses on purpose", qdisc.kind);
             Some(Fact::new(label, percent(qdisc.loss?), source))

@@ -1,6 +1,7 @@
-//! Transfers of a run: their cases, what stands beside them, and which end is which.
+//! Transfers of a run: their cases, the metrics of the same point, and which end is which.
 
 use crate::Evidence;
+use crate::ceiling::Limit;
 use crate::words::{figure, shell};
 use machine::{End, NetworkPath};
 use model::vocabulary::network as ids;
@@ -8,10 +9,10 @@ use model::vocabulary::{BenchId, MetricId};
 use model::{Case, Fact, Params};
 use stats::analysis::Judged;
 
-/// A bandwidth with what was measured beside it at the same point.
+/// A bandwidth with all other metrics of the same point.
 pub struct Transfer<'a> {
     pub judged: &'a Judged,
-    beside: Vec<&'a Judged>,
+    of_point: Vec<&'a Judged>,
 }
 
 impl<'a> Transfer<'a> {
@@ -20,14 +21,14 @@ impl<'a> Transfer<'a> {
         self.judged.median().filter(|rate| *rate > 0.0)
     }
 
-    /// What went one way, Gbit/s: each has all of a duplex link, and `both` is told as their sum.
+    /// Bandwidth of one direction, Gbit/s: `both` is measured as the sum of two.
     pub fn one_way(&self) -> Option<f64> {
         self.rate().map(|rate| if both_ways(self.case()) { rate / 2.0 } else { rate })
     }
 
-    /// The median of what stands beside it.
-    pub fn beside(&self, metric: MetricId) -> Option<f64> {
-        let found = self.beside.iter().find(|judged| judged.series.metric.name == metric)?;
+    /// The median of another metric of its point.
+    pub fn median_of(&self, metric: MetricId) -> Option<f64> {
+        let found = self.of_point.iter().find(|judged| judged.series.metric.name == metric)?;
         found.median().filter(|value| value.is_finite())
     }
 
@@ -35,7 +36,7 @@ impl<'a> Transfer<'a> {
         &self.judged.series.key
     }
 
-    /// The key of what stands beside it.
+    /// The key of another metric of its point.
     pub fn key_of(&self, metric: MetricId) -> String {
         self.judged.series.case.series_key(&self.judged.series.point, &metric)
     }
@@ -45,9 +46,9 @@ impl<'a> Transfer<'a> {
         Some(Fact::new(label, figure(self.rate()?, "Gbit/s"), self.key()))
     }
 
-    /// What stands beside it as a fact.
+    /// Another metric of its point as a fact.
     pub fn fact(&self, label: &str, metric: MetricId, shown: impl Fn(f64) -> String) -> Option<Fact> {
-        Some(Fact::new(label, shown(self.beside(metric)?), self.key_of(metric)))
+        Some(Fact::new(label, shown(self.median_of(metric)?), self.key_of(metric)))
     }
 
     /// The command that measures it again.
@@ -78,10 +79,10 @@ pub fn transfers<'a>(evidence: &Evidence<'a>, bench: BenchId) -> Vec<Transfer<'a
     });
     bandwidths
         .map(|judged| {
-            let beside = evidence
+            let of_point = evidence
                 .series_of(judged.series.planned as u32)
                 .filter(|other| other.series.point == judged.series.point);
-            Transfer { judged, beside: beside.collect() }
+            Transfer { judged, of_point: of_point.collect() }
         })
         .collect()
 }
@@ -129,13 +130,13 @@ pub fn at_ends(case: &Case, [local, remote]: Ends) -> Ends {
     if receives(case) { [remote, local] } else { [local, remote] }
 }
 
-/// The way that the run's transfers to another host took; `None` where it is not told.
+/// The path of the run's transfers to another host; `None` if not described.
 pub fn path<'a>(evidence: &Evidence<'a>) -> Option<&'a NetworkPath> {
     evidence.machine.network.as_ref()
 }
 
 /// Both ends with words and where their facts are from.
-pub fn told_ends(path: &NetworkPath) -> impl Iterator<Item = (&'static str, &End, &'static str)> {
+pub fn described_ends(path: &NetworkPath) -> impl Iterator<Item = (&'static str, &End, &'static str)> {
     path.ends().map(|(words, end)| (words, end, probe_of(words)))
 }
 
@@ -144,9 +145,9 @@ pub fn probe_of(end: &str) -> &'static str {
     if end == "this end" { ids::probe::NETWORK } else { ids::probe::NETWORK_REMOTE }
 }
 
-/// What the slower link of the way carries at most, Gbit/s, with words and where it is told: for a
-/// bandwidth over a real network only.
-pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String, String)> {
+/// The most that the slower link of the path carries, Gbit/s; only for a bandwidth over a real
+/// network.
+pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     let case = &judged.series.case;
     let path = path(evidence)?;
     if !is_network(case) || judged.series.metric.unit != "Gbit/s" || over_loopback(case) || path.one_machine()
@@ -156,12 +157,9 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<(f64, String
     let (link, end) = path.link_gbits()?;
     // Links are duplex: each direction has all of it.
     let (most, ways) = if both_ways(case) { (2.0 * link, " each way") } else { (link, "") };
-    Some((
-        most,
-        format!(
-            "The link of {end} carries {link} Gbit/s{ways}: what arrived faster did not come over it, or the driver \
-             tells a wrong speed."
-        ),
-        probe_of(end).to_string(),
-    ))
+    let cause = format!(
+        "The link of {end} carries {link} Gbit/s{ways}. Faster data did not come over it, or the driver reports \
+         a wrong speed."
+    );
+    Some(Limit::new(most, cause, probe_of(end)))
 }

@@ -164,7 +164,7 @@ impl<'a> Study<'a> {
         let apart = all.value.lo > (1.0 + POINTS) * pair.value.hi;
         apart.then(|| {
             format!(
-                "two threads of one core do {} times the work of one, those of all cores {} times for each core",
+                "two threads of one core do {} times the work of one, those of all cores {} times per core",
                 yield_words(&pair),
                 yield_words(&all)
             )

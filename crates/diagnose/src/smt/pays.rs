@@ -34,13 +34,13 @@ pub fn what_pays(machine: &Machine, rows: &[Row]) -> Option<String> {
     }
     Some(match siblings {
         true => format!(
-            "SMT was not switched off here, so its sibling idle and busy stand in for off and on. Beside the same work on the \
+            "SMT was not switched off here: an idle sibling stands for off, a busy one for on. With the same work on the \
              sibling: {}. {}",
             parts.join(", "),
             verdict(&[], work.as_ref())
         ),
         false => format!(
-            "No SMT sibling was measured, so nothing is said of SMT on or off. Beside the same work on the neighbour core: {}.",
+            "No SMT sibling was measured, so SMT on or off is open. With the same work on the neighbour core: {}.",
             parts.join(", ")
         ),
     })
@@ -101,10 +101,10 @@ fn of_two(cost: &Ratio) -> Ratio {
     map(cost, |value| 2.0 / value)
 }
 
-/// `1.28 times (1.2 to 1.3)`.
+/// `1.28 times (1.20–1.30)`.
 fn times(ratio: &Ratio) -> String {
     match ratio.interval {
-        Some(Interval { low, high }) => format!("{:.2} times ({low:.2} to {high:.2})", ratio.ratio),
+        Some(Interval { low, high }) => format!("{:.2} times ({low:.2}–{high:.2})", ratio.ratio),
         None => format!("{:.2} times (no interval from {} passes)", ratio.ratio, ratio.n),
     }
 }
@@ -148,9 +148,7 @@ fn verdict(on: &[(String, Ratio)], work: Option<&Ratio>) -> String {
             "SMT on pays where more threads are busy than there are cores; whether it costs {} anything is undecided.",
             open.join(" and ")
         ),
-        (Some(_), [], false) => {
-            "SMT on pays, and costs none of these calls anything that was seen.".to_string()
-        }
+        (Some(_), [], false) => "SMT on pays, and no cost on these calls was seen.".to_string(),
         (Some(_), costly, _) => format!(
             "SMT on pays where more threads are busy than there are cores; off pays for {} below that.",
             costly.join(" and ")
@@ -177,7 +175,7 @@ mod tests {
         assert_eq!(dearer(&ratio(1.03, 1.01, 1.05)), "3 % (1 to 5) dearer");
         assert_eq!(dearer(&ratio(0.9, 0.85, 0.95)), "10 % (5 to 15) cheaper");
         assert_eq!(dearer(&ratio(1.01, 0.95, 1.06)), "undecided (-5 to +6 %)");
-        assert_eq!(times(&of_two(&ratio(1.5625, 1.54, 1.66))), "1.28 times (1.20 to 1.30)");
+        assert_eq!(times(&of_two(&ratio(1.5625, 1.54, 1.66))), "1.28 times (1.20–1.30)");
         let short = Ratio { ratio: 1.1, interval: None, n: 3 };
         assert_eq!(dearer(&short), "undecided (no interval from 3 passes)");
     }
@@ -192,7 +190,7 @@ mod tests {
             "{both}"
         );
         let on = verdict(&pipe(ratio(1.0, 0.99, 1.01)), Some(&work));
-        assert!(on.starts_with("SMT on pays, and costs none"), "{on}");
+        assert!(on.starts_with("SMT on pays, and no cost"), "{on}");
         let open = verdict(&pipe(ratio(1.01, 0.95, 1.06)), Some(&work));
         assert!(open.ends_with("whether it costs pipe anything is undecided."), "{open}");
         let off = verdict(&pipe(ratio(1.03, 1.01, 1.05)), Some(&ratio(1.0, 0.9, 1.1)));

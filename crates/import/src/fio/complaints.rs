@@ -19,12 +19,12 @@ fn failed(line: &str) -> bool {
 
 /// What lines say of where data were, and what that means.
 const HINTS: [(&str, &str); 3] = [
-    ("cache invalidation of", "the page cache could not be emptied before: it may have had the data"),
+    ("cache invalidation of", "the page cache could not be emptied first: it may have had the data"),
     (
         "Cache flush bypassed",
-        "the page cache was not emptied before, as only root may: it may have had the data",
+        "the page cache was not emptied first, which only root may do: it may have had the data",
     ),
-    ("not support direct=1", "the file system takes no direct I/O"),
+    ("not support direct=1", "the file system does not support direct I/O"),
 ];
 
 /// Notes what the lines around results say; those that are results are not among them, or are
@@ -46,10 +46,7 @@ pub fn read(lines: &[&str], sheet: &mut Sheet) {
         } else if line.contains("terminating on signal") {
             sheet.against.interrupted(line);
         } else if line.starts_with("fio: ") || line.to_ascii_lowercase().contains("warning") {
-            match quoted.len() < QUOTED {
-                true => quoted.push(format!("it says {:?}", short(line))),
-                false => more += 1,
-            }
+            if quoted.len() < QUOTED { quoted.push(format!("it says {:?}", short(line))) } else { more += 1 }
         }
     }
     for job in &mut sheet.jobs {

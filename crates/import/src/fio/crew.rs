@@ -49,8 +49,7 @@ const OTHER_SIZES: [&str; 7] = [
 ];
 
 /// What is said of files behind which no device is named.
-const UNNAMED: &str = "no device is named behind its files: memory (tmpfs), an overlay on it, a network's file system, or fio was not \
-                       to look (disk_util=0)";
+const UNNAMED: &str = "the device behind its files is unknown: memory (tmpfs), an overlay on it, a network file system, or fio did not look (disk_util=0)";
 
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -221,10 +220,7 @@ impl Crew<'_> {
     }
 
     pub fn rw(&self) -> &str {
-        match self.job().untold {
-            true => "untold",
-            false => self.job().option(&["rw", "readwrite"]).unwrap_or("read"),
-        }
+        if self.job().untold { "untold" } else { self.job().option(&["rw", "readwrite"]).unwrap_or("read") }
     }
 
     /// The pattern without what may follow it: `randread:8`.
@@ -361,13 +357,13 @@ impl Crew<'_> {
             return Some("the null engine does no I/O".to_string());
         }
         if let Some(place) = place(&["/dev/zero", "/dev/null", "/dev/full"]) {
-            return Some(format!("{} is no device: nothing is stored there", short(place)));
+            return Some(format!("{} is not a device: it stores nothing", short(place)));
         }
         if place(&["/dev/shm", "/run/shm"]).is_some() {
-            return Some("its files are in memory (tmpfs): no disk".to_string());
+            return Some("its files are in memory (tmpfs), not on a disk".to_string());
         }
         if let Some(place) = place(&["/dev/ram", "/dev/zram"]) {
-            return Some(format!("{} is memory: no disk", short(place)));
+            return Some(format!("{} is memory, not a disk", short(place)));
         }
         job.no_device_named.then(|| UNNAMED.to_string())
     }
@@ -377,43 +373,36 @@ impl Crew<'_> {
         let job = self.job();
         let mut notes = Vec::new();
         if job.untold {
-            notes.push(match job.direct_untold {
-                true => "what it did is not told: the line that announces the job is not here".to_string(),
-                false => "what it did is not told: this version of fio leaves its options out".to_string(),
-            });
+            notes.push(if job.direct_untold { "its options are unknown: the line that announces the job is missing".to_string() } else { "its options are unknown: this version of fio does not print them".to_string() });
         }
         let no_device = self.no_device();
         if self.cache() == "buffered" && no_device.as_ref().is_none_or(|why| why == UNNAMED) {
             notes.push(
-                "through the page cache: memory, as far as that had the data (direct=1 asks the device)"
-                    .to_string(),
+                "through the page cache: partly memory speed (direct=1 bypasses the cache)".to_string(),
             );
         }
         notes.extend(no_device);
         notes.extend(job.hints.iter().cloned());
         match &job.steady {
             Some(steady) if steady.attained => notes.push(
-                "of the whole run; what its steady state gave stands beside (steady_iops, steady_bandwidth)"
-                    .to_string(),
+                "of the whole run; steady_iops and steady_bandwidth are of its steady state".to_string(),
             ),
-            Some(_) => notes.push("it waited for a steady state and reached none".to_string()),
+            Some(_) => notes.push("it waited for a steady state but reached none".to_string()),
             None => {}
         }
         match self.engine() {
             _ if job.untold => {}
-            Some("libaio") => notes.push("by libaio, ours by io_uring".to_string()),
-            None => notes
-                .push("the engine is not told; fio's own choice is psync, on Windows windowsaio".to_string()),
+            Some("libaio") => notes.push("by libaio; Assay uses io_uring".to_string()),
+            None => {
+                notes.push("the engine is unknown; fio's default is psync, on Windows windowsaio".to_string())
+            }
             Some(_) => {}
         }
         if job.direct_untold {
-            notes.push("fio's text does not tell whether the page cache is in the way".to_string());
+            notes.push("fio's text does not say whether the page cache was bypassed".to_string());
         }
         if self.merged {
-            notes.push(format!(
-                "group_reporting put {} jobs of which only this one's options are told into one",
-                self.count
-            ));
+            notes.push(format!("group_reporting merged {} jobs and shows the options of one", self.count));
         }
         if !self.among.is_empty() {
             let mut names = self.among.clone();
@@ -424,9 +413,7 @@ impl Crew<'_> {
             notes.push(format!("at the same time as {}{more}", short(&names.join(", "))));
         }
         if job.option(&["rate", "rate_iops"]).is_some() {
-            notes.push(
-                "paced: its latency counts from the submission and not from when it was due".to_string(),
-            );
+            notes.push("paced: its latency counts from the submission, not from when it was due".to_string());
         }
         if job.error != 0 {
             notes.push(format!("the job ended with error {}", job.error));

@@ -98,7 +98,7 @@ impl Disks {
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let told = self.known.iter().filter_map(|disk| Some((&disk.name, disk.busy?)));
         told.map(|(name, percent)| {
-            format!("the device {name} was busy for {:.0} % of the time", percent.clamp(0.0, 1e6))
+            format!("the device {name} was busy {:.0} % of the time", percent.clamp(0.0, 1e6))
         })
     }
 
@@ -111,10 +111,10 @@ impl Disks {
             let given = ios.sum::<Option<f64>>().filter(|_| !self.is_empty() && self.left_out == 0);
             given.filter(|given| asked >= FEWEST && given * 2.0 < asked).map(|given| {
                 let why = match way {
-                    Way::Read => "a cache had the others, or read ahead",
-                    _ => "a cache kept the others, or put them together",
+                    Way::Read => "a cache served the rest, or read ahead",
+                    _ => "a cache kept or merged the rest",
                 };
-                format!("of {asked:.0} {}s {given:.0} came to the devices: {why}", way.word())
+                format!("of {asked:.0} {}s {given:.0} reached the devices: {why}", way.word())
             })
         });
         for job in jobs.iter_mut() {

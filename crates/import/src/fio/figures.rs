@@ -231,13 +231,16 @@ impl Crew<'_> {
         let mut notes = self.notes();
         if self.verify_phase(way) {
             params.set("phase", text("verify"));
-            notes.push(match self.job().verifies() {
-                true => "fio's verify phase: it reads back what it wrote".to_string(),
-                false => "most likely fio's verify phase, of which its text does not tell: it reads back what it wrote".to_string(),
-            });
+            notes.push(if self.job().verifies() { "fio's verify phase: it reads back what it wrote".to_string() } else {
+                    "probably fio's verify phase, which its text does not show: it reads back what it wrote"
+                        .to_string()
+                });
         }
         if way == Way::Trim {
-            notes.push("fio trims what it was given; ours punches a hole into a file of its own".to_string());
+            notes.push(
+                "fio trims the file or device of the job; Assay punches a hole into a file of its own"
+                    .to_string(),
+            );
         }
         // Where both directions are one, it is none of the two.
         let side = if op == "mixed" && !one_of_both { "" } else { way.word() };
@@ -274,7 +277,7 @@ impl Crew<'_> {
                 let each = side.bytes.zip(side.ios).map_or(0.0, |(bytes, ios)| bytes / ios);
                 against.disagree(
                     &format!("{} {}", short(&named.job), way.word()),
-                    format!("its blocks are of {block:.0} bytes; its bytes over its I/Os are {each:.0}"),
+                    format!("its block size is {block:.0} bytes; its bytes over its I/Os are {each:.0}"),
                     "the job",
                 );
             }
@@ -307,7 +310,7 @@ impl Crew<'_> {
     fn whole(&self, sides: &[&Side], of: OfSide) -> Result<f64, String> {
         let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
         match all {
-            None => Err("it is not printed".to_string()),
+            None => Err("the file does not print it".to_string()),
             Some(_) if !self.one_report() && (sides.len() as u64) < self.count => {
                 Err(format!("{} of {} jobs have a figure in the file", sides.len(), self.count))
             }
@@ -336,7 +339,7 @@ impl Crew<'_> {
                 let meaning = Meaning { keyed, wording, unit: unit.into(), better: Better::Higher, note };
                 match value.filter(|_| steady.attained) {
                     Some(value) => builder.value(meaning, value),
-                    None => builder.missing(meaning, "no steady state was reached".to_string()),
+                    None => builder.missing(meaning, "it reached no steady state".to_string()),
                 }
             }
         }

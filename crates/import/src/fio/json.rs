@@ -28,12 +28,10 @@ pub fn jobs(document: &Value, is_cut: bool) -> Read {
     let (sums, own): (Vec<&Value>, Vec<&Value>) =
         all.into_iter().partition(|one| one["jobname"] == "All clients");
     if !sums.is_empty() {
-        remarks.push("the sum over all clients was left out: its parts are here".to_string());
+        remarks.push("the sum over all clients was left out: each client has its own result".to_string());
     }
     if own.iter().any(|job| Way::ALL.iter().any(|way| job[way.word()]["clat_ns"].get("bins").is_some())) {
-        remarks.push(
-            "the histograms of json+ were not read: the percentiles of them are printed beside".to_string(),
-        );
+        remarks.push("the histograms of json+ were not read: the file has their percentiles".to_string());
     }
     let mut jobs: Vec<Job> = own.into_iter().map(|one| job(one, &global, version)).collect();
     disks.tell(&mut jobs);
@@ -61,7 +59,7 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
     // With `continue_on_error` a job's own error is 0.
     let passed_over = number("total_err").filter(|count| *count > 0.0).map(|count| {
         let first = &value["first_error"];
-        format!("{count:.0} errors were passed over, the first error {first}")
+        format!("fio went on after {count:.0} errors, the first error {first}")
     });
     Job {
         name: value["jobname"].as_str().unwrap_or_default().to_string(),

@@ -19,7 +19,7 @@ pub fn latencies(
     let main = if whole { &side.lat } else { &side.clat };
     let mut own = notes.to_vec();
     if !whole && !synchronous {
-        own.push("of the completion: from after the submission on".to_string());
+        own.push("completion latency: from the submission on".to_string());
     }
     let observations = main.n.or(side.ios);
     percentiles(main, "latency", observations, &|metric| us(metric, &own), builder);
@@ -49,7 +49,7 @@ pub fn latencies(
     put("total_mean", side.lat.mean.filter(|_| taken(&side.lat)), 1.05, notes);
     if !taken(main) {
         for metric in ["latency_mean", "latency_max"] {
-            let why = "no latency was taken: what it prints is of no I/O";
+            let why = "no latency was measured: the printed one is of no I/O";
             builder.missing(us(metric, &own), why.to_string());
         }
     }
@@ -71,12 +71,12 @@ pub fn percentiles(
             continue;
         };
         let Some(value) = value else {
-            builder.missing(us(&metric), "what it prints is no number".to_string());
+            builder.missing(us(&metric), "it prints no valid number".to_string());
             continue;
         };
         // A cut text does not tell of how many I/Os it is.
         let untold = (observations.is_none() && at > UNTOLD_MOST)
-            .then(|| "of how many I/Os it is, and so whether ten lie beyond it, is not told".to_string());
+            .then(|| "its number of I/Os, and so whether ten lie beyond it, is unknown".to_string());
         let why = untold.or_else(|| too_few_beyond(at, observations, &format!("{} µs", value / 1e3)));
         match why.or_else(|| at_ceiling(*value, spread.max)) {
             Some(why) => builder.missing(us(&metric), why),
@@ -99,7 +99,7 @@ fn at_ceiling(value: f64, max: Option<f64>) -> Option<String> {
     };
     let [begin, ..] = LAST_BUCKETS.iter().find(is_last)?;
     Some(format!(
-        "at least {:.2} s: it prints {:.0} µs, the last step of its histogram, which counts all that took longer",
+        "at least {:.2} s: it prints {:.0} µs, the last step of its histogram, which counts everything longer",
         begin / 1e9,
         value / 1e3
     ))

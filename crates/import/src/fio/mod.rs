@@ -223,11 +223,11 @@ fn read(text: &str) -> Vec<Imported> {
         if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
-                sheet.remarks.push("what it says in words beside the JSON was not read again".to_string());
+                sheet.remarks.push("the text beside the JSON was not read again".to_string());
             }
         }
         if is_cut {
-            sheet.against.interrupted("the file ends in the midst of its JSON");
+            sheet.against.interrupted("the file ends in the middle of its JSON");
         }
         sheets.push((sheet, told));
     }
@@ -245,10 +245,7 @@ fn read(text: &str) -> Vec<Imported> {
                 .for_each(|job| job.host.clone_from(&told.host));
         }
         for sheet in sheet.hosts() {
-            match results.len() < MOST_RESULTS {
-                true => results.push(sheet.imported()),
-                false => left_out += 1,
-            }
+            if results.len() < MOST_RESULTS { results.push(sheet.imported()) } else { left_out += 1 }
         }
     }
     if let Some(last) = results.last_mut() {
@@ -307,14 +304,13 @@ impl Sheet {
             builder.fact(label, value);
         }
         builder.remarks.push(
-            "fio gives one figure of a whole run, so no spread is known; its jobs run wherever the scheduler puts them, \
-             unless an option says otherwise"
+            "fio prints one figure per run, so no spread is known; its jobs run wherever the scheduler puts them, unless an option pins them"
                 .to_string(),
         );
         builder.remarks.append(&mut self.remarks);
         figures::figures(&self.jobs, &mut builder, &mut self.against);
         if builder.is_empty() {
-            figures::nothing(&mut builder, "it names no job that did anything");
+            figures::nothing(&mut builder, "it has no job that moved any data");
         }
         let mut imported = Imported { findings: self.against.findings(), ..builder.finish() };
         figures::headlines(&mut imported);

@@ -10,6 +10,7 @@ use super::announced::announced;
 use super::text::{self, Run};
 use super::{Job, RUNS_APART, Sheet, complaints, recount, snapshots, terse, wrapped};
 use crate::above::said;
+use crate::builder::unread;
 use crate::kit::commands::command;
 use crate::kit::told::{Teller, Told, headings};
 
@@ -453,15 +454,12 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     sheet.facts.extend((!devices.is_empty()).then(|| ("device".to_string(), devices.join(", "))));
     sheet.remarks.extend(snapshots::remark(passed));
     if left_out > 0 {
-        sheet.remarks.push(format!(
-            "only the first jobs of a run were read; {left_out} lines that begin another one were left out: cut the file into parts"
-        ));
-    }
-    if let Some((first, count)) = unknown {
-        let lines = if count == 1 { "a line".to_string() } else { format!("{count} lines") };
         sheet
             .remarks
-            .push(format!("{lines} of results could not be understood; the first of them: {first:?}"));
+            .push(format!("{left_out} jobs were left out, since their run has too many: split the file"));
+    }
+    if let Some((first, count)) = unknown {
+        sheet.remarks.push(unread(count, &first));
     }
     complaints::read(&lines, &mut sheet);
     sheet

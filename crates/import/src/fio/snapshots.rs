@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::Way;
+use crate::builder::number;
 
 /// Whether a document is of the same run as the next one, at an earlier time.
 pub fn is_earlier(document: &Value, next: &Value) -> bool {
@@ -49,16 +50,16 @@ fn no_time_between(document: &Value, next: &Value, jobs: &[Value]) -> bool {
     work > between || (elapsed - 1.0) * 1e3 > between
 }
 
-/// What is said of reports that were passed over.
+/// The remark on interim reports that were left out.
 pub fn remark(passed: usize) -> Option<String> {
-    let reports = if passed == 1 { "a report".to_string() } else { format!("{passed} reports") };
     (passed > 0).then(|| {
-        format!("{reports} of the run while it went on (--status-interval) were passed over: the last one has all of it")
+        let reports = number(passed, "report was", "reports were");
+        format!("{passed} interim {reports} left out (--status-interval): the last one covers the whole run")
     })
 }
 
-/// What is said of results that stand in a file again.
+/// The remark on results that the file has more than once.
 pub fn repeated(count: usize) -> Option<String> {
-    let results = if count == 1 { "a result stands".to_string() } else { format!("{count} results stand") };
-    (count > 0).then(|| format!("{results} in it once more: it counts once"))
+    let results = number(count, "result appears", "results appear");
+    (count > 0).then(|| format!("{count} {results} in the file again: each counts once"))
 }

@@ -101,7 +101,7 @@ pub fn read(line: &str) -> Option<Terse<'_>> {
         && let Some(count) = plain(count).filter(|count| *count > 0.0)
         && plain(first).is_some()
     {
-        job.passed_over = format!("{count:.0} errors were passed over, the first error {first}");
+        job.passed_over = format!("fio went on after {count:.0} errors, the first error {first}");
     }
     let devices = devices[..devices.len() - behind.len()].join(";");
     Some(Terse { fio, job, disks, devices })
@@ -134,7 +134,7 @@ fn side(values: &[&str]) -> Side {
         iops,
         iops_carry: 1.0,
         bandwidth: counted.filter(is_it).or(printed),
-        rounded: format!("it prints whole I/Os and KiB a second: {} and {}", values[2], values[1]),
+        rounded: format!("it prints whole I/Os and KiB per second: {} and {}", values[2], values[1]),
         slat: Spread { n: None, ..spread(4) },
         clat: Spread { percentiles, ..spread(8) },
         lat: spread(12 + PERCENTILES),
@@ -160,10 +160,7 @@ pub fn relation(earlier: &str, line: &str) -> Relation {
             own.runtime_ms.zip(later.runtime_ms).is_some_and(|(own, later)| later >= own + LEAST_STEP_MS);
         is_on && grows(own.bytes, later.bytes) && grows(own.clat.max, later.clat.max)
     };
-    match each().count() > 0 && each().all(is_later) {
-        true => Relation::Later,
-        false => Relation::Another,
-    }
+    if each().count() > 0 && each().all(is_later) { Relation::Later } else { Relation::Another }
 }
 
 /// Options of a command that say how to print.
@@ -206,4 +203,4 @@ pub fn asked(words: &[String], name: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// What is said of a line that no command explains.
-pub const UNTOLD: &str = "a terse line tells neither what the job was to do nor how many jobs it is of";
+pub const UNTOLD: &str = "a terse line gives neither the options of the job nor the number of jobs";

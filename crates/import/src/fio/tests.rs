@@ -83,11 +83,7 @@ fn words_say_the_same_with_fewer_digits() {
     assert!(near(value(&found, &format!("{mixed}latency_p99")), 180.0));
     assert!(skipped(&found, &format!("{mixed}latency_p9999")).contains("2.0 of 20027"));
     assert!(rules(&found).is_empty(), "{:?}", found.findings);
-    assert!(
-        !found.remarks.iter().any(|remark| remark.contains("could not be understood")),
-        "{:?}",
-        found.remarks
-    );
+    assert!(!found.remarks.iter().any(|remark| remark.contains("of its lines")), "{:?}", found.remarks);
 }
 
 #[test]
@@ -190,7 +186,7 @@ fn what_is_cut_off_is_read_as_far_as_it_goes() {
     );
     assert!(
         skipped(&words, "disk.random@one-cpu?cache=untold&op=read/block=4096&depth=32#iops")
-            .contains("no result")
+            .contains("before a result")
     );
 }
 
@@ -260,7 +256,7 @@ fn the_collected_results_are_read() {
     assert!(facts[0].value.starts_with("verify: bad header numberio 3932, wanted 0 at file"), "{facts:?}");
     assert_eq!(facts.last().map(|fact| fact.value.as_str()), Some("123 more such lines"), "{facts:?}");
     let key = "disk.random@free?cache=untold&direction=read&jobs=several&op=mixed&read_share=untold/block=65536&depth=16#iops";
-    assert!(skipped(&found, key).contains("no result"));
+    assert!(skipped(&found, key).contains("before a result"));
 }
 
 #[test]

@@ -24,7 +24,7 @@ const MOST_TRIED: usize = 20;
 const CARRIES_FROM: (u32, u32) = (3, 26);
 
 /// What is said of a result that no announcement fits.
-const OF_ANOTHER: &str = "what is announced above it is another job: other directions or blocks";
+const OF_ANOTHER: &str = "the job announced above it has other directions or block sizes";
 
 /// Whether a line is one of fio's own: a job announced, or its result.
 pub fn begins(line: &str) -> bool {
@@ -88,13 +88,10 @@ pub fn run(lines: &[&str]) -> Run {
     jobs.extend(unfinished.map(|one| Job {
         name: one.name,
         group: one.group,
-        options: match one.several {
-            true => [one.options, vec![("numjobs".to_string(), SEVERAL.to_string())]].concat(),
-            false => one.options,
-        },
+        options: if one.several { [one.options, vec![("numjobs".to_string(), SEVERAL.to_string())]].concat() } else { one.options },
         direct_untold: true,
         unfinished: Some(
-            "started, no test finished: it was announced and has no result: the run, or the file, ended before".to_string(),
+            "started, no test finished: it was announced, but the run, or the file, ended before a result".to_string(),
         ),
         ..Job::default()
     }));
@@ -424,7 +421,7 @@ impl Reader {
                 let count = named(rest, "total").and_then(plain).unwrap_or(0.0);
                 if count > 0.0 {
                     job.passed_over = format!(
-                        "{count:.0} errors were passed over, the first {}",
+                        "fio went on after {count:.0} errors, the first {}",
                         named(rest, "first_error").map_or("untold".to_string(), short)
                     );
                 }

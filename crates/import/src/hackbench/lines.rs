@@ -90,10 +90,7 @@ pub fn read(text: &str) -> Vec<Line> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(line) = lines.get(at) {
-        let (line, taken) = match line.is_empty() {
-            true => (None, 1),
-            false => one(&lines[at..], line),
-        };
+        let (line, taken) = if line.is_empty() { (None, 1) } else { one(&lines[at..], line) };
         found.extend(line);
         at += taken;
     }

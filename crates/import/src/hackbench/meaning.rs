@@ -23,11 +23,8 @@ impl Run {
         let tasks = self.tasks.map(|tasks| format!("tasks={tasks}"));
         let params: Vec<String> = options.into_iter().chain(tasks).collect();
         let params = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
-        let key = match processes {
-            true => "ipc.pipe-pingpong@free#round_trips".to_string(),
-            false => format!("perf.sched-pipe@free{params}#round_trips"),
-        };
-        let mut notes = vec!["perf's token has 4 bytes, ours 8".to_string()];
+        let key = if processes { "ipc.pipe-pingpong@free#round_trips".to_string() } else { format!("perf.sched-pipe@free{params}#round_trips") };
+        let mut notes = vec!["perf's token has 4 bytes, Assay's 8".to_string()];
         if !processes {
             notes.push("not measured by Assay in this form".to_string());
         }
@@ -35,7 +32,7 @@ impl Run {
             notes.push(format!("with {special}"));
         }
         if asked.is_empty() {
-            notes.push("the command is not there: only with its defaults is it the same".to_string());
+            notes.push("the command is missing: it is the same only with the defaults".to_string());
         }
         notes.extend(under(asked));
         Some(Meaning {
@@ -67,13 +64,13 @@ impl Run {
         .filter_map(|(name, untold)| untold.then_some(name))
         .collect();
         if !untold.is_empty() {
-            notes.push(format!("the log does not tell {}", untold.join(", ")));
+            notes.push(format!("the log lacks {}", untold.join(", ")));
         }
         if transport.is_none() {
             notes.push(
                 match (self.around.asked.is_empty(), asked.is_empty()) {
                     (true, _) => "without its command it may be sockets or pipes",
-                    (false, true) => "the command before it asks for another run",
+                    (false, true) => "the command before it is of another run",
                     (false, false) => "the command before it leaves the transport open",
                 }
                 .to_string(),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use command::{Invocation, Program};
 use lines::{Heads, Line};
 
-use super::builder::{Builder, number};
+use super::builder::{Builder, number, unread};
 use super::kit::Number;
 use super::kit::told::{APART, Teller, Told, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
@@ -33,10 +33,9 @@ const MOST_VALUES: usize = 200;
 /// More results in one file are one, too.
 const MOST_RESULTS: usize = 200;
 
-const TIMES: &str = "hackbench gives one time a run; it counts from when all tasks were made until the last has ended and is cut \
-                     off to milliseconds; its tasks run wherever the scheduler puts them";
+const TIMES: &str = "hackbench prints one time per run, in whole milliseconds; the time counts from when all tasks exist until the last ends; its tasks run wherever the scheduler puts them";
 const OPERATIONS: &str =
-    "perf gives one mean of all its operations; its two tasks run wherever the scheduler puts them";
+    "perf prints one mean of all its operations; its two tasks run wherever the scheduler puts them";
 
 /// Whether a text is a log, or a part of one.
 fn is_one(text: &str) -> bool {
@@ -107,8 +106,7 @@ fn read(text: &str) -> Vec<Imported> {
                 orphans.push(format!("{more} runs were left out: the file has more than {MOST_RUNS}"));
             }
             if let Some((first, count)) = &others {
-                let lines = if *count == 1 { "a line is".to_string() } else { format!("{count} lines are") };
-                orphans.push(format!("{lines} none of a log's; the first of them: {first:?}"));
+                orphans.push(unread(*count, first));
             }
             result.builder.remarks.append(&mut orphans);
         }
@@ -116,7 +114,7 @@ fn read(text: &str) -> Vec<Imported> {
         if let Some((why, failed)) = result.failed.filter(|(_, failed)| *failed < result.runs) {
             let runs = result.runs;
             result.builder.remarks.push(format!(
-                "{failed} of {runs} runs {} no value; of the first: {why}",
+                "{failed} of {runs} runs {} no value; the first: {why}",
                 number(failed, "has", "have")
             ));
         }
@@ -201,7 +199,7 @@ impl Log {
             Line::Messages { loops, bytes } => self.with("message sizes", |run| {
                 (run.loops, run.bytes) = (loops, bytes);
                 if loops.is_none() || bytes.is_none() {
-                    run.wrong.get_or_insert("it tells no number of messages that can be one".to_string());
+                    run.wrong.get_or_insert("it prints no valid number of messages".to_string());
                 }
             }),
             Line::Crew { fds, tasks } => self.with("a crew", |run| (run.fds, run.tasks) = (fds, tasks)),
@@ -213,7 +211,7 @@ impl Log {
             Line::Operations { operations, tasks } => self.with("operations", |run| {
                 (run.loops, run.tasks) = (operations, tasks);
                 if operations.is_none_or(|operations| operations == 0) {
-                    run.wrong.get_or_insert("it tells no number of operations that can be one".to_string());
+                    run.wrong.get_or_insert("it prints no valid number of operations".to_string());
                 }
             }),
             Line::EachOperation(time) => self.with("a time of an operation", |run| run.each_operation = time),
@@ -250,7 +248,7 @@ impl Log {
         match &mut self.run {
             Some(run) => complete(run),
             None if self.orphans.len() < 10 => {
-                self.orphans.push(format!("{what} stands where no run has begun, and was left out"));
+                self.orphans.push(format!("{what} was left out: no run begins above it"));
             }
             None => {}
         }
@@ -320,10 +318,7 @@ impl Log {
             Ok(value) => {
                 let values = result.values.entry(key).or_default();
                 *values += 1;
-                match *values > MOST_VALUES {
-                    true => result.left_out += 1,
-                    false => result.builder.value(meaning, value),
-                }
+                if *values > MOST_VALUES { result.left_out += 1 } else { result.builder.value(meaning, value) }
             }
             Err(why) => {
                 result.failed.get_or_insert_with(|| (why.clone(), 0)).1 += 1;
@@ -425,10 +420,7 @@ impl Run {
             Some(other) => format!("it prints no {what}, but {other:?}"),
             None => format!("it prints no {what}"),
         };
-        let above_0 = |number: Number, what: &str| match number.value > 0.0 {
-            true => Ok(number.value),
-            false => Err(format!("it prints a {what} of 0, which is less than its last digit")),
-        };
+        let above_0 = |number: Number, what: &str| if number.value > 0.0 { Ok(number.value) } else { Err(format!("it prints a {what} of 0, which is less than its last digit")) };
         if self.program != Program::Pipe {
             return above_0(self.time.ok_or_else(|| said("time"))?, "time");
         }

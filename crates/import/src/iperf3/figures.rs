@@ -51,7 +51,7 @@ struct Test<'a> {
     /// The end that wrote it sends in the direction that iperf3 calls forward.
     sends: bool,
     both: bool,
-    /// 0 where it is not told.
+    /// 0 where the file does not print it.
     streams: i64,
     notes: Vec<String>,
 }
@@ -77,7 +77,7 @@ fn no_rate(one: &Value) -> Option<String> {
         return Some(format!("a counter that wrapped around: it says {bytes:.0} bytes"));
     }
     (bytes > 0.0 && seconds < SHORTEST)
-        .then(|| format!("{bytes:.0} bytes in {:.1} ms are what buffers take, and no rate", seconds * 1e3))
+        .then(|| format!("{bytes:.0} bytes in {:.1} ms only fill buffers, and are not a rate", seconds * 1e3))
 }
 
 /// The series of a test.
@@ -98,7 +98,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
         let why = match (unread, &error) {
             (Some(why), _) => why.to_string(),
             (None, Some(error)) => short(error),
-            (None, None) => "it does not tell what was to be tested: the file was cut, or edited".to_string(),
+            (None, None) => "its test is unknown: the file was cut, or edited".to_string(),
         };
         return of(OTHER, builder).put("bandwidth", Err(why));
     };
@@ -114,7 +114,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
         one["local_host"].as_str().is_some_and(|host| one["remote_host"].as_str() == Some(host))
     };
     if connected.iter().any(own) {
-        notes.push("over loopback: what the kernel's stack does, and no network".to_string());
+        notes.push("over loopback: the kernel's network stack, and no network card".to_string());
     }
     if error.is_some() {
         notes.push("of a test that ended with an error".to_string());
@@ -217,7 +217,7 @@ impl Test<'_> {
         let beside = match loss {
             _ if !self.udp => String::new(),
             Ok(share) => format!("{} of its datagrams were lost", model::percent(*share)),
-            Err(_) => "how many of its datagrams were lost is not told".to_string(),
+            Err(_) => "its number of lost datagrams is unknown".to_string(),
         };
         if let Some(arrived) = gbit(received).filter(|_| self.error.is_none()) {
             return figures.put_noted("bandwidth", &beside, Ok(arrived));
@@ -226,8 +226,7 @@ impl Test<'_> {
         let is_told = self.udp && positive(&summed["jitter_ms"]).is_some();
         // Before 3.12 a sender's file has only what it sent, and what of it the receiver missed.
         if let Some(sent) = sent.filter(|_| is_told && received.is_null() && lost <= 100.0) {
-            let note =
-                format!("what was sent, less what was lost: iperf3 of this version says no more; {beside}");
+            let note = format!("sent less lost: iperf3 of this version prints no more; {beside}");
             return figures.put_noted("bandwidth", &note, Ok(sent * (1.0 - lost / 100.0)));
         }
         let why = no_rate(received).or(no_rate(summed)).filter(|_| self.error.is_none());
@@ -238,14 +237,14 @@ impl Test<'_> {
     fn untold(&self, sent: Option<f64>, received: Option<f64>) -> String {
         match (&self.error, sent, received) {
             (Some(error), _, Some(received)) => format!(
-                "the test ended with an error ({}): what its sum says, {received:.3} Gbit/s, is of more bytes than of its time",
+                "the test ended with an error ({}): its sum, {received:.3} Gbit/s, counts more bytes than its time",
                 short(error)
             ),
             (Some(error), Some(sent), None) => {
-                format!("what arrived is not told ({}); {sent:.3} Gbit/s were sent", short(error))
+                format!("what arrived is unknown ({}); {sent:.3} Gbit/s were sent", short(error))
             }
             (Some(error), None, None) => short(error),
-            (None, Some(sent), _) => format!("what arrived is not told; {sent:.3} Gbit/s were sent"),
+            (None, Some(sent), _) => format!("what arrived is unknown; {sent:.3} Gbit/s were sent"),
             (None, None, _) => "it has no sum: the file was cut, or edited".to_string(),
         }
     }
@@ -258,12 +257,9 @@ impl Test<'_> {
         let most = most.min(WRAPPED - 1.0);
         let mut each = self.own_streams(backwards).filter_map(|one| one["sender"]["retransmits"].as_f64());
         let is_sound = (0.0..=most).contains(&count) && each.all(|one| (0.0..WRAPPED).contains(&one));
-        figures.put("retransmits", match is_sound {
-            true => Ok(count / seconds),
-            false => Err(format!(
+        figures.put("retransmits", if is_sound { Ok(count / seconds) } else { Err(format!(
                 "a counter that wrapped around, of all streams or of one: {count:.0} retransmits of at most {most:.0} segments"
-            )),
-        });
+            )) });
     }
 
     /// The streams that go this way, by what they say of their sender.
@@ -302,9 +298,9 @@ impl Test<'_> {
         let mean = of("mean_rtt");
         let mean = (!mean.is_empty()).then(|| mean.iter().sum::<f64>() / mean.len() as f64);
         for (name, note, value) in [
-            ("rtt_min", "of looks once an interval", of("min_rtt").into_iter().reduce(f64::min)),
-            ("rtt_mean", "of looks once an interval", mean),
-            ("cwnd_bytes", "the largest of its looks", of("max_snd_cwnd").into_iter().reduce(f64::max)),
+            ("rtt_min", "of one sample per interval", of("min_rtt").into_iter().reduce(f64::min)),
+            ("rtt_mean", "of one sample per interval", mean),
+            ("cwnd_bytes", "the largest of its samples", of("max_snd_cwnd").into_iter().reduce(f64::max)),
         ] {
             value.into_iter().for_each(|value| figures.put_noted(name, note, Ok(value)));
         }
@@ -340,10 +336,7 @@ impl Test<'_> {
             figures.remark(format!("{} intervals were left out", rates.len() - MOST_EACH));
         }
         // Nobody tells a sender of datagrams what of an interval arrived.
-        let (metric, note) = match self.udp && self.sends != backwards {
-            true => ("interval_sent", "each interval, what was sent"),
-            false => ("interval_bandwidth", "each interval, at the end that wrote the file"),
-        };
+        let (metric, note) = if self.udp && self.sends != backwards { ("interval_sent", "each interval, what was sent") } else { ("interval_bandwidth", "each interval, at the end that wrote the file") };
         for bits in rates.into_iter().take(MOST_EACH) {
             figures.put_noted(metric, note, Ok(bits / 1e9));
         }
@@ -368,7 +361,7 @@ impl Test<'_> {
         let too_long = || format!("{jitter:.0} ms are longer than the test");
         figures.put_noted(
             "jitter",
-            "smoothed differences of transit times (RFC 3550), not those of round trips",
+            "smoothed differences of transit times (RFC 3550), not of round trips",
             is_sound.then_some(jitter * 1e3).ok_or_else(too_long),
         );
     }
@@ -387,7 +380,7 @@ impl Test<'_> {
         for (metric, name) in [("local_busy", "host_total"), ("remote_busy", "remote_total")] {
             let Some(share) = positive(&cpu[name]).map(|percent| percent / 100.0) else {
                 if cpu.is_object() {
-                    figures.put(metric, Err("it is not told".to_string()));
+                    figures.put(metric, Err("the file does not print it".to_string()));
                 }
                 continue;
             };
@@ -411,12 +404,12 @@ impl Test<'_> {
 
 /// The share of datagrams that were lost, or why it is not known.
 fn loss(sum: &Value) -> Result<f64, String> {
-    let untold = || "the receiver's side is not told".to_string();
+    let untold = || "the receiver's side is unknown".to_string();
     let packets =
         positive(&sum["packets"]).filter(|_| positive(&sum["jitter_ms"]).is_some()).ok_or_else(untold)?;
     match sum["lost_packets"].as_f64().ok_or_else(untold)? {
         lost if lost < 0.0 => {
-            Err(format!("it says that {lost} of {packets} datagrams were lost: some arrived twice, or late"))
+            Err(format!("it prints {lost} of {packets} datagrams as lost: some arrived twice, or late"))
         }
         lost if lost > packets => {
             Err(format!("a counter that wrapped around: {lost:.0} of {packets:.0} datagrams lost"))

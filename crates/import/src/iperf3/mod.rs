@@ -147,9 +147,9 @@ fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
             builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
         }
         if cut && at + 1 == tests.len() + more {
-            against.interrupted("the file ends in the midst of its JSON");
+            against.interrupted("the file ends in the middle of its JSON");
         } else if !test.whole {
-            against.interrupted("the stream of events has neither an end nor an error");
+            against.interrupted("its stream of events has neither an end nor an error");
         }
         figures::figures(&test.data, builder, against);
     }
@@ -166,8 +166,8 @@ fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
         }
         match repeated {
             0 => {}
-            1 => first.remarks.push("a test stands in it once more and counts once".to_string()),
-            _ => first.remarks.push(format!("{repeated} tests stand in it once more and count once")),
+            1 => first.remarks.push("a test appears twice and counts once".to_string()),
+            _ => first.remarks.push(format!("{repeated} tests appear twice and count once")),
         }
     }
     results.iter_mut().for_each(|one| headlines(one, &["bandwidth"]));

@@ -20,6 +20,11 @@ const IDLE: [&str; 11] =
 const AROUND: [&str; 5] = ["do", "then", "else", "fi", "if"];
 const LOOPS: [&str; 3] = ["for", "while", "until"];
 
+/// The options in a list of words.
+pub fn options(list: &str) -> Vec<&str> {
+    list.split_whitespace().collect()
+}
+
 /// Where a program is among the words of a command that starts it.
 pub type Finds<'a> = &'a dyn Fn(&[&str]) -> Option<usize>;
 

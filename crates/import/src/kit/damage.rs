@@ -118,18 +118,19 @@ fn is_row(words: &[Word]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::kit::{Does, Table, line};
+    use crate::kit::Table;
+    use crate::kit::lines::adds;
 
     #[test]
     fn rows_are_told_from_headings_with_numbers() {
         let table = Table::new(
             const {
                 &[
-                    line("copy", Does::Adds, r"Copy: +[\d.]+ +[\d.]+"),
-                    line("range", Does::Adds, r"\d+\.\d+-\d+\.\d+ sec +[\d.]+ MBytes"),
-                    line("row", Does::Adds, r"\d+(?:\s+\d+\.\d+)+"),
-                    line("pair", Does::Adds, r"\d+:\s+(?:[\d.]+|inf)"),
-                    line("alone", Does::Adds, r"\d+\.\d+"),
+                    adds("copy", r"Copy: +[\d.]+ +[\d.]+"),
+                    adds("range", r"\d+\.\d+-\d+\.\d+ sec +[\d.]+ MBytes"),
+                    adds("row", r"\d+(?:\s+\d+\.\d+)+"),
+                    adds("pair", r"\d+:\s+(?:[\d.]+|inf)"),
+                    adds("alone", r"\d+\.\d+"),
                 ]
             },
         );

@@ -120,10 +120,7 @@ impl<'b> Figures<'b> {
 
     /// What a test moved in a second.
     pub fn moved(&mut self, name: &str, rate: f64) {
-        match rate > 0.0 {
-            true => self.put(name, Ok(rate)),
-            false => self.put(name, Err("it prints 0: nothing went over".to_string())),
-        }
+        if rate > 0.0 { self.put(name, Ok(rate)) } else { self.put(name, Err("it prints 0: no data arrived".to_string())) }
     }
 
     /// The test did not come to a result.

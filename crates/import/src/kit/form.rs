@@ -4,7 +4,7 @@
 
 use regex::Regex;
 
-use super::{Does, Log, Number, Pattern, Results, Run, Table, log, said_again};
+use super::{Log, Number, Pattern, Results, Role, Run, Table, log, said_again};
 use crate::builder::{Builder, Meaning};
 use crate::own::{Against, percentile_name, short, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
@@ -260,7 +260,7 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
         }
     }
     // Lines of which nothing tells what they are of are none of a run's.
-    let is_begun = run.hits.iter().any(|hit| hit.does == Does::Begins || hit.name == DIED);
+    let is_begun = run.hits.iter().any(|hit| hit.role == Role::Begins || hit.name == DIED);
     if !found
         && is_begun
         && let Some(row) = form.figures.first()

@@ -10,37 +10,46 @@ use super::{Number, damage};
 
 /// What a line does to the runs of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Does {
+pub enum Role {
     /// It begins a run.
     Begins,
     /// It is part of the run that begins next, or has just begun.
     Ahead,
-    /// It is part of the run that it stands in; where none is open, of the one that begins next.
+    /// It is part of the open run; without one, of the run that begins next.
     Within,
-    /// A run says it once: said again, it is another run's.
+    /// A run has it once: the second one is another run's.
     Once,
-    /// A run may say it many times.
+    /// A run may have it many times.
     Adds,
-    /// No more of the run comes behind it.
+    /// It is the last line of its run.
     Ends,
-    /// It stands before a run and is none's: what was open has ended.
-    Parts,
-    /// It tells nothing.
-    Nothing,
+    /// It stands between runs: it ends the open one and is part of none.
+    Separates,
+    /// It has no meaning.
+    Ignored,
 }
 
 /// A kind of line.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     pub name: &'static str,
-    pub does: Does,
+    pub role: Role,
     /// A regular expression for all of a line.
     pub regex: &'static str,
 }
 
-/// A row of a table of lines.
-pub const fn line(name: &'static str, does: Does, regex: &'static str) -> Pattern {
-    Pattern { name, does, regex }
+/// Constructors of the rows of a table, one for each role; lines without a meaning have no name.
+macro_rules! roles {
+    ($($name:ident $role:ident)+) => {
+        $(pub const fn $name(name: &'static str, regex: &'static str) -> Pattern {
+            Pattern { name, role: Role::$role, regex }
+        })+
+    };
+}
+roles! { begins Begins ahead Ahead within Within once Once adds Adds ends Ends separates Separates }
+
+pub const fn ignored(regex: &'static str) -> Pattern {
+    Pattern { name: "ignored", role: Role::Ignored, regex }
 }
 
 /// The lines of a format; the first pattern that fits is a line's. Its expressions are made when a
@@ -80,7 +89,7 @@ impl Table {
     pub fn hit<'t>(&self, line: &'t str) -> Option<Hit<'t>> {
         let at = self.first(line)?;
         let (pattern, found) = (self.patterns[at], self.made().1[at].captures(line)?);
-        Some(Hit { name: pattern.name, does: pattern.does, found, refused: Cell::new(false) })
+        Some(Hit { name: pattern.name, role: pattern.role, found, refused: Cell::new(false) })
     }
 
     /// Whether a line would be one of these if its numbers were some: `Copy: 12x4.5 0.1` was
@@ -94,7 +103,7 @@ impl Table {
 #[derive(Debug)]
 pub struct Hit<'t> {
     pub name: &'static str,
-    pub does: Does,
+    pub role: Role,
     found: Captures<'t>,
     refused: Cell<bool>,
 }

@@ -17,10 +17,10 @@ pub mod order;
 pub mod runs;
 pub mod told;
 
-pub use commands::Asked;
+pub use commands::{Asked, options};
 pub use expression::Expression;
 pub use figures::{Figures, MOST_EACH, Metric, metric, unfinished};
-pub use lines::{Does, Hit, Pattern, Table, line};
+pub use lines::{Hit, Pattern, Role, Table};
 pub use numbers::{Number, is_rate, scale};
 pub use runs::{Above, Log, Results, Run, headlines, log, said_again};
 

@@ -44,13 +44,10 @@ fn against(low: &Mark, high: &Mark) -> Option<Fact> {
     let (lows, highs) = (values(low), values(high));
     let factor = if high.0 < 100.0 { 1.0 } else { BUCKET };
     let is_wrong = |(low, high): &(f64, f64)| *low > high * factor * (1.0 + 1e-9);
-    let found = match lows.len() == highs.len() {
-        true => lows.into_iter().zip(highs).find(is_wrong),
-        false => {
+    let found = if lows.len() == highs.len() { lows.into_iter().zip(highs).find(is_wrong) } else {
             let least = lows.into_iter().reduce(f64::min).zip(highs.into_iter().reduce(f64::max));
             least.filter(is_wrong)
-        }
-    };
+        };
     let unit = low.1.judged.series.metric.unit.as_ref();
     let name = |mark: &Mark| {
         if mark.0 < 100.0 { format!("the {}th percentile", mark.0) } else { "the largest".into() }

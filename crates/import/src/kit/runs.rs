@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use super::told::{Teller, Told};
-use super::{Does, Hit, Table};
-use crate::builder::{Builder, number};
+use super::{Hit, Role, Table};
+use crate::builder::{Builder, unread};
 use crate::own::{Against, short};
 use crate::{Format, Imported};
 
@@ -59,7 +59,7 @@ impl<'t> Run<'t> {
     }
 
     fn is_fresh(&self) -> bool {
-        !self.ended && self.hits.iter().all(|hit| matches!(hit.does, Does::Begins | Does::Ahead))
+        !self.ended && self.hits.iter().all(|hit| matches!(hit.role, Role::Begins | Role::Ahead))
     }
 }
 
@@ -116,19 +116,19 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             open &= !teller.line(line, program);
             continue;
         };
-        if hit.does == Does::Nothing {
+        if hit.role == Role::Ignored {
             continue;
         }
         log.refuse(&mut teller, table);
-        if hit.does == Does::Parts {
+        if hit.role == Role::Separates {
             open = false;
             continue;
         }
-        let goes_on = |run: &Run| match hit.does {
-            Does::Begins => false,
-            Does::Once => !run.ended && run.hit(hit.name).is_none(),
-            Does::Ahead => run.is_fresh() && run.hit(hit.name).is_none(),
-            Does::Within => !run.ended && !teller.is_headed(),
+        let goes_on = |run: &Run| match hit.role {
+            Role::Begins => false,
+            Role::Once => !run.ended && run.hit(hit.name).is_none(),
+            Role::Ahead => run.is_fresh() && run.hit(hit.name).is_none(),
+            Role::Within => !run.ended && !teller.is_headed(),
             _ => !run.ended,
         };
         let is_inside = open && log.runs.last().is_some_and(goes_on);
@@ -137,7 +137,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
         match log.runs.last_mut() {
             Some(run) if is_inside && along.is_none() => {
                 ahead = hits;
-                run.ended |= hit.does == Does::Ends;
+                run.ended |= hit.role == Role::Ends;
                 if run.hits.len() < MOST_LINES {
                     run.hits.push(hit);
                 }
@@ -147,7 +147,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             Some(run) => hits.extend(run.hits.drain(run.hits.len() - along.unwrap_or(0)..)),
             None => {}
         }
-        if matches!(hit.does, Does::Ahead | Does::Within) {
+        if matches!(hit.role, Role::Ahead | Role::Within) {
             ahead = hits;
             if ahead.len() < MOST_AHEAD {
                 ahead.push(hit);
@@ -155,7 +155,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             continue;
         }
         // Nothing has begun that it could end.
-        if hit.does == Does::Ends {
+        if hit.role == Role::Ends {
             ahead = hits;
             continue;
         }
@@ -316,16 +316,13 @@ impl Results {
         let (first, count) = log.unread.clone().unwrap_or_default();
         if let Some(first) = refused.first().copied().or(Some(first.as_str()).filter(|_| count > 0)) {
             let count = count + refused.len();
-            remarks.push({
-                let are = number(count, "is", "are");
-                format!("{count} of its lines {are} not read; the first of them: {:?}", short(first))
-            });
+            remarks.push(unread(count, &short(first)));
         }
         let mut refused = refused.len() + log.refused;
         if self.again > 0 {
             remarks.push(match self.again {
-                1 => "1 run stands in the text twice, and counts once".to_string(),
-                again => format!("{again} runs stand in the text twice, and count once"),
+                1 => "1 run appears twice and counts once".to_string(),
+                again => format!("{again} runs appear twice and count once"),
             });
         }
         for (left_out, what) in [(log.left_out, "runs"), (self.left_out, "runs of further results")] {

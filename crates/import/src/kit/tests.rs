@@ -1,18 +1,19 @@
 //! The kit, with a format of its own.
 
 use super::commands::{Typed, command, place};
+use super::lines::{adds, ahead, begins, ends, ignored, once, within};
 use super::told::{Teller, Told, says};
 use super::*;
 use crate::Format;
 use crate::above::{folder, prompt};
 
 const LINES: &[Pattern] = &[
-    Pattern { name: "head", does: Does::Begins, regex: r"tool (?<value>\d+)" },
-    Pattern { name: "before", does: Does::Ahead, regex: r"on (?<value>\S+)" },
-    Pattern { name: "speed", does: Does::Once, regex: r"speed: (?<value>[\d.]+) (?<value_unit>[KM]?)B" },
-    Pattern { name: "part", does: Does::Adds, regex: r"part (?<value>\d+)" },
-    Pattern { name: "end", does: Does::Ends, regex: r"bye" },
-    Pattern { name: "rest", does: Does::Nothing, regex: r"hello .*" },
+    begins("head", r"tool (?<value>\d+)"),
+    ahead("before", r"on (?<value>\S+)"),
+    once("speed", r"speed: (?<value>[\d.]+) (?<value_unit>[KM]?)B"),
+    adds("part", r"part (?<value>\d+)"),
+    ends("end", r"bye"),
+    ignored(r"hello .*"),
 ];
 
 /// The results of a text: each one's heading, what started it, and its values.
@@ -173,8 +174,7 @@ fn all_that_stands_above_tells_runs_apart() {
 
 #[test]
 fn what_may_stand_in_a_run_or_before_it_begins_none() {
-    let lines =
-        [LINES, &[Pattern { name: "warning", does: Does::Within, regex: r"careful: (?<value>.*)" }]].concat();
+    let lines = [LINES, &[within("warning", r"careful: (?<value>.*)")]].concat();
     let table = Table::new(lines.leak());
     let warned = |text: &str| {
         let log = log(text, "tool", &table, |_, _, _| None);

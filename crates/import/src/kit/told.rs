@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// In the make-up of a result: what another one of the same name has not.
-pub const APART: &str = "told apart by";
+pub const APART: &str = "differs in";
 /// Lines above a run that are looked at, and kinds of commands; each of them tells runs apart.
 const MOST: usize = 60;
 /// Lines of a heading that are told.

@@ -31,17 +31,17 @@ pub fn above_memory(one: &Imported) -> Vec<Finding> {
         bytes(file).filter(|bytes| *bytes >= block)?;
         let (key, of_memory) = (&file.judged.series.key, &from.judged.series.key);
         Some(Finding::warning(ids::host::rule::ABOVE_CEILING, format!(
-            "{} reaches {} where memory gives {}. It was the page cache.",
+            "{} reaches {}, memory only {}: the file was in the page cache",
             file.wording,
             figure(read, "GB/s"),
             figure(memory, "GB/s")
         ))
-            .cause("A file that fits no cache is read from memory at best: it was in the page cache and on no disk, and one of the two \
-                    figures is wrong, or they do not read the same way.")
+            .cause("A file larger than the caches is read from memory at best. It was in the page cache, not on a disk, and one of the two \
+                    figures is wrong, or they read in different ways.")
             .fact("file", figure(read, "GB/s"), key)
             .fact("memory, the largest block", figure(memory, "GB/s"), of_memory)
             .confirm("assay run --only memory.bandwidth,file.mmap,file.read")
-            .advice("Do not take it for a figure of a disk.")
+            .advice("Do not use it as the figure of a disk.")
             .concerns([key]))
     };
     one.figures.iter().filter(is_file).filter_map(finding).collect()

@@ -83,353 +83,156 @@ pub struct Figure {
 
 /// lmbench reads a file that it has just written, and does not look whether the page cache still
 /// has it.
-pub const MAYBE_WARM: &str = "lmbench does not look whether the file is in the page cache";
+pub const MAYBE_WARM: &str = "lmbench does not check whether the file is in the page cache";
 
 /// In place of a size: the largest that was asked for, which a summary does not tell.
 pub const LARGEST: &str = "largest";
 
-const fn figure(
-    name: &'static str,
-    wording: &'static str,
-    key: &'static str,
-    unit: Unit,
-    note: &'static str,
-) -> Figure {
-    Figure { name, wording, key, unit, note }
+/// Constructors of the rows below, one for each unit.
+macro_rules! units {
+    ($($name:ident $unit:ident)+) => {
+        $(const fn $name(name: &'static str, wording: &'static str, key: &'static str) -> Figure {
+            Figure { name, wording, key, unit: Unit::$unit, note: "" }
+        })+
+    };
 }
+units! { us Us ns Ns mb Mb us_each UsEach number Number }
 
-const SUBTRACTED: &str =
-    "lmbench takes off pipe and data always; here that is done only where they are below 10 %";
+const SUBTRACTED: &str = "lmbench always subtracts pipe and data; Assay only where they are below 10 %";
 /// A hop with all that is in it, which raw files let compute.
-pub const WHOLE_HOP: &str = "the figure and what lmbench took off together";
+pub const WHOLE_HOP: &str = "the figure plus what lmbench subtracted";
 const ROUND_TRIP: &str = "lmbench's pair runs where the scheduler puts it";
-const SIZE: &str = "at the largest size asked for, which the summary does not tell";
+const SIZE: &str = "at the largest size requested, which the summary does not print";
 const NO_COUNTERPART: &str = "not measured by Assay in this form";
-const INTERLEAVED: &str = "lmbench divides by what it believes to be the loop's parallelism";
-
-use Unit::{Mb, Ns, Number, Us, UsEach};
+const INTERLEAVED: &str = "lmbench divides by its own estimate of the loop's parallelism";
 
 pub const FIGURES: &[Figure] = &[
-    figure("tlb", "TLB", "lmbench.tlb@one-cpu#pages", Number, NO_COUNTERPART),
-    figure("cache line", "cache line", "lmbench.cache-line@one-cpu#bytes", Number, NO_COUNTERPART),
-    figure(
+    number("tlb", "TLB", "lmbench.tlb@one-cpu#pages").noted(NO_COUNTERPART),
+    number("cache line", "cache line", "lmbench.cache-line@one-cpu#bytes").noted(NO_COUNTERPART),
+    number(
         "load parallelism",
         "Memory load parallelism",
         "lmbench.load-parallelism@one-cpu/bytes=largest#parallelism",
-        Number,
-        SIZE,
+    )
+    .noted(SIZE),
+    us("null call", "Simple syscall", "syscall.getpid@one-cpu#latency")
+        .noted("lmbench calls getppid through the C library"),
+    us("null I/O", "null I/O", "lmbench.null-io@one-cpu#latency").noted("the mean of a read and a write"),
+    us("read", "Simple read", "syscall.read@one-cpu#latency"),
+    us("write", "Simple write", "syscall.write@one-cpu#latency"),
+    us("stat", "Simple stat", "syscall.stat@one-cpu#latency")
+        .noted("depends on the length of the file's path"),
+    us("fstat", "Simple fstat", "syscall.fstat@one-cpu#latency"),
+    us("open close", "Simple open/close", "syscall.open-close@one-cpu#latency")
+        .noted("depends on the file's path and file system"),
+    us("select 100", "Select on 100 fd's", "syscall.select@one-cpu/fds=100#latency")
+        .noted("depends on the kind of file"),
+    us("select tcp", "Select on 100 tcp fd's", "lmbench.select-tcp@one-cpu/fds=100#latency")
+        .noted(NO_COUNTERPART),
+    us("signal install", "Signal handler installation", "signal.handler@one-cpu#install"),
+    us("signal handle", "Signal handler overhead", "signal.handler@one-cpu#handle").noted(
+        "sending and catching, less a kill() with signal 0; lmbench prints a result of 0 as an empty cell",
     ),
-    figure(
-        "null call",
-        "Simple syscall",
-        "syscall.getpid@one-cpu#latency",
-        Us,
-        "lmbench asks for the parent's number through the C library",
-    ),
-    figure("null I/O", "null I/O", "lmbench.null-io@one-cpu#latency", Us, "the mean of a read and a write"),
-    figure("read", "Simple read", "syscall.read@one-cpu#latency", Us, ""),
-    figure("write", "Simple write", "syscall.write@one-cpu#latency", Us, ""),
-    figure(
-        "stat",
-        "Simple stat",
-        "syscall.stat@one-cpu#latency",
-        Us,
-        "depends on the length of the file's path",
-    ),
-    figure("fstat", "Simple fstat", "syscall.fstat@one-cpu#latency", Us, ""),
-    figure(
-        "open close",
-        "Simple open/close",
-        "syscall.open-close@one-cpu#latency",
-        Us,
-        "depends on the file's path and file system",
-    ),
-    figure(
-        "select 100",
-        "Select on 100 fd's",
-        "syscall.select@one-cpu/fds=100#latency",
-        Us,
-        "the kind of file decides",
-    ),
-    figure(
-        "select tcp",
-        "Select on 100 tcp fd's",
-        "lmbench.select-tcp@one-cpu/fds=100#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure("signal install", "Signal handler installation", "signal.handler@one-cpu#install", Us, ""),
-    figure(
-        "signal handle",
-        "Signal handler overhead",
-        "signal.handler@one-cpu#handle",
-        Us,
-        "sending and catching less a kill() with signal 0; a result of 0 is printed as nothing",
-    ),
-    figure(
-        "protection fault",
-        "Protection fault",
-        "lmbench.protection-fault@one-cpu#latency",
-        Us,
-        "lmbench takes off the cost of catching an ordinary signal",
-    ),
-    figure(
-        "fork",
-        "Process fork+exit",
-        "process.fork@free/resident_mb=0#latency",
-        Us,
-        "the parent of lmbench's is a program that a dynamic linker loaded",
-    ),
-    figure(
-        "exec",
-        "Process fork+execve",
-        "process.exec@free/program=true#latency",
-        Us,
-        "lmbench starts a small program of its own",
-    ),
-    figure(
-        "shell",
-        "Process fork+/bin/sh -c",
-        "process.shell@free/program=true#latency",
-        Us,
-        "the system's shell decides",
-    ),
-    figure("integer bit", "integer bit", "lmbench.integer-bit@one-cpu#latency", Ns, INTERLEAVED),
-    figure("integer add", "integer add", "lmbench.integer-add@one-cpu#latency", Ns, INTERLEAVED),
-    figure("integer mul", "integer mul", "lmbench.integer-mul@one-cpu#latency", Ns, INTERLEAVED),
-    figure(
-        "integer div",
-        "integer div",
-        "cpu.arithmetic@one-cpu/operation=int32-divide&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure("integer mod", "integer mod", "lmbench.integer-mod@one-cpu#latency", Ns, INTERLEAVED),
-    figure("int64 bit", "int64 bit", "lmbench.int64-bit@one-cpu#latency", Ns, INTERLEAVED),
-    figure(
-        "int64 add",
-        "int64 add",
-        "cpu.arithmetic@one-cpu/operation=int64-add&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "int64 mul",
-        "int64 mul",
-        "cpu.arithmetic@one-cpu/operation=int64-multiply&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "int64 div",
-        "int64 div",
-        "cpu.arithmetic@one-cpu/operation=int64-divide&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure("int64 mod", "int64 mod", "lmbench.int64-mod@one-cpu#latency", Ns, INTERLEAVED),
-    figure(
-        "float add",
-        "float add",
-        "cpu.arithmetic@one-cpu/operation=float32-add&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "float mul",
-        "float mul",
-        "cpu.arithmetic@one-cpu/operation=float32-multiply&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "float div",
-        "float div",
-        "cpu.arithmetic@one-cpu/operation=float32-divide&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "float bogomflops",
-        "float bogomflops",
-        "lmbench.float-bogomflops@one-cpu#latency",
-        Ns,
-        NO_COUNTERPART,
-    ),
-    figure(
-        "double add",
-        "double add",
-        "cpu.arithmetic@one-cpu/operation=float64-add&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "double mul",
-        "double mul",
-        "cpu.arithmetic@one-cpu/operation=float64-multiply&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "double div",
-        "double div",
-        "cpu.arithmetic@one-cpu/operation=float64-divide&timing=latency#time",
-        Ns,
-        INTERLEAVED,
-    ),
-    figure(
-        "double bogomflops",
-        "double bogomflops",
-        "lmbench.double-bogomflops@one-cpu#latency",
-        Ns,
-        NO_COUNTERPART,
-    ),
-    figure("2p/0K", "2p/0K ctxsw", "sched.context-switch@free?processes=2/kb=0#switch", Us, SUBTRACTED),
-    figure("2p/16K", "2p/16K ctxsw", "sched.context-switch@free?processes=2/kb=16#switch", Us, SUBTRACTED),
-    figure("2p/64K", "2p/64K ctxsw", "sched.context-switch@free?processes=2/kb=64#switch", Us, SUBTRACTED),
-    figure("8p/16K", "8p/16K ctxsw", "sched.context-switch@free?processes=8/kb=16#switch", Us, SUBTRACTED),
-    figure("8p/64K", "8p/64K ctxsw", "sched.context-switch@free?processes=8/kb=64#switch", Us, SUBTRACTED),
-    figure("16p/16K", "16p/16K ctxsw", "sched.context-switch@free?processes=16/kb=16#switch", Us, SUBTRACTED),
-    figure("16p/64K", "16p/64K ctxsw", "sched.context-switch@free?processes=16/kb=64#switch", Us, SUBTRACTED),
-    figure("pipe", "Pipe latency", "ipc.pipe@free#latency", Us, ROUND_TRIP),
-    figure("unix", "AF_UNIX sock stream latency", "ipc.unix-stream@free#latency", Us, ROUND_TRIP),
-    figure("udp", "UDP latency using localhost", "ipc.udp@free#latency", Us, ROUND_TRIP),
-    figure("rpc udp", "RPC/udp latency using localhost", "lmbench.rpc-udp@free#latency", Us, NO_COUNTERPART),
-    figure("tcp", "TCP latency using localhost", "ipc.tcp@free#latency", Us, ROUND_TRIP),
-    figure("rpc tcp", "RPC/tcp latency using localhost", "lmbench.rpc-tcp@free#latency", Us, NO_COUNTERPART),
-    figure(
-        "tcp connect",
-        "TCP/IP connection cost to localhost",
-        "ipc.tcp-connect@free#latency",
-        Us,
-        ROUND_TRIP,
-    ),
-    figure(
-        "remote udp",
-        "UDP latency using another host",
-        "lmbench.remote-udp@free#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure(
-        "remote rpc udp",
-        "RPC/udp latency using another host",
-        "lmbench.remote-rpc-udp@free#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure(
-        "remote tcp",
-        "TCP latency using another host",
-        "lmbench.remote-tcp@free#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure(
-        "remote rpc tcp",
-        "RPC/tcp latency using another host",
-        "lmbench.remote-rpc-tcp@free#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure(
+    us("protection fault", "Protection fault", "lmbench.protection-fault@one-cpu#latency")
+        .noted("lmbench subtracts the cost of catching an ordinary signal"),
+    us("fork", "Process fork+exit", "process.fork@free/resident_mb=0#latency")
+        .noted("lmbench's parent is a dynamically linked program"),
+    us("exec", "Process fork+execve", "process.exec@free/program=true#latency")
+        .noted("lmbench starts a small program of its own"),
+    us("shell", "Process fork+/bin/sh -c", "process.shell@free/program=true#latency")
+        .noted("depends on the system's shell"),
+    ns("integer bit", "integer bit", "lmbench.integer-bit@one-cpu#latency").noted(INTERLEAVED),
+    ns("integer add", "integer add", "lmbench.integer-add@one-cpu#latency").noted(INTERLEAVED),
+    ns("integer mul", "integer mul", "lmbench.integer-mul@one-cpu#latency").noted(INTERLEAVED),
+    ns("integer div", "integer div", "cpu.arithmetic@one-cpu/operation=int32-divide&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("integer mod", "integer mod", "lmbench.integer-mod@one-cpu#latency").noted(INTERLEAVED),
+    ns("int64 bit", "int64 bit", "lmbench.int64-bit@one-cpu#latency").noted(INTERLEAVED),
+    ns("int64 add", "int64 add", "cpu.arithmetic@one-cpu/operation=int64-add&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("int64 mul", "int64 mul", "cpu.arithmetic@one-cpu/operation=int64-multiply&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("int64 div", "int64 div", "cpu.arithmetic@one-cpu/operation=int64-divide&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("int64 mod", "int64 mod", "lmbench.int64-mod@one-cpu#latency").noted(INTERLEAVED),
+    ns("float add", "float add", "cpu.arithmetic@one-cpu/operation=float32-add&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("float mul", "float mul", "cpu.arithmetic@one-cpu/operation=float32-multiply&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("float div", "float div", "cpu.arithmetic@one-cpu/operation=float32-divide&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("float bogomflops", "float bogomflops", "lmbench.float-bogomflops@one-cpu#latency")
+        .noted(NO_COUNTERPART),
+    ns("double add", "double add", "cpu.arithmetic@one-cpu/operation=float64-add&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("double mul", "double mul", "cpu.arithmetic@one-cpu/operation=float64-multiply&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("double div", "double div", "cpu.arithmetic@one-cpu/operation=float64-divide&timing=latency#time")
+        .noted(INTERLEAVED),
+    ns("double bogomflops", "double bogomflops", "lmbench.double-bogomflops@one-cpu#latency")
+        .noted(NO_COUNTERPART),
+    us("2p/0K", "2p/0K ctxsw", "sched.context-switch@free?processes=2/kb=0#switch").noted(SUBTRACTED),
+    us("2p/16K", "2p/16K ctxsw", "sched.context-switch@free?processes=2/kb=16#switch").noted(SUBTRACTED),
+    us("2p/64K", "2p/64K ctxsw", "sched.context-switch@free?processes=2/kb=64#switch").noted(SUBTRACTED),
+    us("8p/16K", "8p/16K ctxsw", "sched.context-switch@free?processes=8/kb=16#switch").noted(SUBTRACTED),
+    us("8p/64K", "8p/64K ctxsw", "sched.context-switch@free?processes=8/kb=64#switch").noted(SUBTRACTED),
+    us("16p/16K", "16p/16K ctxsw", "sched.context-switch@free?processes=16/kb=16#switch").noted(SUBTRACTED),
+    us("16p/64K", "16p/64K ctxsw", "sched.context-switch@free?processes=16/kb=64#switch").noted(SUBTRACTED),
+    us("pipe", "Pipe latency", "ipc.pipe@free#latency").noted(ROUND_TRIP),
+    us("unix", "AF_UNIX sock stream latency", "ipc.unix-stream@free#latency").noted(ROUND_TRIP),
+    us("udp", "UDP latency using localhost", "ipc.udp@free#latency").noted(ROUND_TRIP),
+    us("rpc udp", "RPC/udp latency using localhost", "lmbench.rpc-udp@free#latency").noted(NO_COUNTERPART),
+    us("tcp", "TCP latency using localhost", "ipc.tcp@free#latency").noted(ROUND_TRIP),
+    us("rpc tcp", "RPC/tcp latency using localhost", "lmbench.rpc-tcp@free#latency").noted(NO_COUNTERPART),
+    us("tcp connect", "TCP/IP connection cost to localhost", "ipc.tcp-connect@free#latency")
+        .noted(ROUND_TRIP),
+    us("remote udp", "UDP latency using another host", "lmbench.remote-udp@free#latency")
+        .noted(NO_COUNTERPART),
+    us("remote rpc udp", "RPC/udp latency using another host", "lmbench.remote-rpc-udp@free#latency")
+        .noted(NO_COUNTERPART),
+    us("remote tcp", "TCP latency using another host", "lmbench.remote-tcp@free#latency")
+        .noted(NO_COUNTERPART),
+    us("remote rpc tcp", "RPC/tcp latency using another host", "lmbench.remote-rpc-tcp@free#latency")
+        .noted(NO_COUNTERPART),
+    us(
         "remote tcp connect",
         "TCP/IP connection cost to another host",
         "lmbench.remote-tcp-connect@free#latency",
-        Us,
-        NO_COUNTERPART,
-    ),
-    figure(
-        "0K create",
-        "0K File Create",
-        "file.create@one-cpu/bytes=0#create",
-        UsEach,
-        "the file system decides",
-    ),
-    figure(
-        "0K delete",
-        "0K File Delete",
-        "file.create@one-cpu/bytes=0#delete",
-        UsEach,
-        "the file system decides",
-    ),
-    figure(
-        "10K create",
-        "10K File Create",
-        "file.create@one-cpu/bytes=10240#create",
-        UsEach,
-        "the file system decides",
-    ),
-    figure(
-        "10K delete",
-        "10K File Delete",
-        "file.create@one-cpu/bytes=10240#delete",
-        UsEach,
-        "the file system decides",
-    ),
-    figure("mmap", "Mmap Latency", "lmbench.mmap@one-cpu/bytes=largest#latency", Us, SIZE),
-    figure(
-        "page fault",
-        "Page Fault",
-        "vm.file-fault@one-cpu#page",
-        Us,
-        "a page of a file in the page cache, as the mean over all that were touched",
-    ),
-    figure(
-        "pipe bandwidth",
-        "Pipe bandwidth",
-        "ipc.pipe-bandwidth@free/message=65536#bandwidth",
-        Mb,
-        ROUND_TRIP,
-    ),
-    figure(
-        "unix bandwidth",
-        "AF_UNIX sock stream bandwidth",
-        "ipc.unix-bandwidth@free/message=65536#bandwidth",
-        Mb,
-        ROUND_TRIP,
-    ),
-    figure(
+    )
+    .noted(NO_COUNTERPART),
+    us_each("0K create", "0K File Create", "file.create@one-cpu/bytes=0#create")
+        .noted("depends on the file system"),
+    us_each("0K delete", "0K File Delete", "file.create@one-cpu/bytes=0#delete")
+        .noted("depends on the file system"),
+    us_each("10K create", "10K File Create", "file.create@one-cpu/bytes=10240#create")
+        .noted("depends on the file system"),
+    us_each("10K delete", "10K File Delete", "file.create@one-cpu/bytes=10240#delete")
+        .noted("depends on the file system"),
+    us("mmap", "Mmap Latency", "lmbench.mmap@one-cpu/bytes=largest#latency").noted(SIZE),
+    us("page fault", "Page Fault", "vm.file-fault@one-cpu#page")
+        .noted("a page of a file in the page cache, the mean over all touched pages"),
+    mb("pipe bandwidth", "Pipe bandwidth", "ipc.pipe-bandwidth@free/message=65536#bandwidth")
+        .noted(ROUND_TRIP),
+    mb("unix bandwidth", "AF_UNIX sock stream bandwidth", "ipc.unix-bandwidth@free/message=65536#bandwidth")
+        .noted(ROUND_TRIP),
+    mb(
         "tcp bandwidth",
         "Socket bandwidth using localhost",
         "ipc.tcp-bandwidth@free/message=largest#bandwidth",
-        Mb,
-        SIZE,
-    ),
-    figure("file reread", "File reread", "file.read@one-cpu?cache=warm/bytes=largest#io", Mb, SIZE),
-    figure("mmap reread", "Mmap reread", "file.mmap@one-cpu?cache=warm/bytes=largest#io", Mb, SIZE),
-    figure("bcopy libc", "Bcopy (libc)", "lmbench.bcopy-libc@one-cpu/bytes=largest#bandwidth", Mb, SIZE),
-    figure("bcopy hand", "Bcopy (hand)", "lmbench.bcopy-hand@one-cpu/bytes=largest#bandwidth", Mb, SIZE),
-    figure("memory read", "Mem read", "memory.bandwidth@one-cpu?op=read/bytes=largest#bandwidth", Mb, SIZE),
-    figure(
-        "memory write",
-        "Mem write",
-        "memory.bandwidth@one-cpu?op=write/bytes=largest#bandwidth",
-        Mb,
-        SIZE,
-    ),
-    figure(
-        "L1",
-        "L1 $",
-        "memory.latency@one-cpu?order=stride&stride=128/bytes=4096#latency",
-        Ns,
-        "lmbench's block has 1 KiB, ours 4 KiB: both fit any L1",
-    ),
-    figure("L2", "L2 $", "memory.latency@one-cpu?order=stride&stride=128/bytes=131072#latency", Ns, ""),
-    figure(
-        "main memory",
-        "Main mem",
-        "memory.latency@one-cpu?order=stride&stride=128/bytes=largest#latency",
-        Ns,
-        SIZE,
-    ),
-    figure(
-        "random memory",
-        "Rand mem",
-        "memory.latency@one-cpu?order=random/bytes=largest#latency",
-        Ns,
-        SIZE,
-    ),
+    )
+    .noted(SIZE),
+    mb("file reread", "File reread", "file.read@one-cpu?cache=warm/bytes=largest#io").noted(SIZE),
+    mb("mmap reread", "Mmap reread", "file.mmap@one-cpu?cache=warm/bytes=largest#io").noted(SIZE),
+    mb("bcopy libc", "Bcopy (libc)", "lmbench.bcopy-libc@one-cpu/bytes=largest#bandwidth").noted(SIZE),
+    mb("bcopy hand", "Bcopy (hand)", "lmbench.bcopy-hand@one-cpu/bytes=largest#bandwidth").noted(SIZE),
+    mb("memory read", "Mem read", "memory.bandwidth@one-cpu?op=read/bytes=largest#bandwidth").noted(SIZE),
+    mb("memory write", "Mem write", "memory.bandwidth@one-cpu?op=write/bytes=largest#bandwidth").noted(SIZE),
+    ns("L1", "L1 $", "memory.latency@one-cpu?order=stride&stride=128/bytes=4096#latency")
+        .noted("lmbench's block has 1 KiB, Assay's 4 KiB: both fit any L1"),
+    ns("L2", "L2 $", "memory.latency@one-cpu?order=stride&stride=128/bytes=131072#latency"),
+    ns("main memory", "Main mem", "memory.latency@one-cpu?order=stride&stride=128/bytes=largest#latency")
+        .noted(SIZE),
+    ns("random memory", "Rand mem", "memory.latency@one-cpu?order=random/bytes=largest#latency").noted(SIZE),
 ];
 
 pub fn find(name: &str) -> Option<&'static Figure> {
@@ -437,6 +240,10 @@ pub fn find(name: &str) -> Option<&'static Figure> {
 }
 
 impl Figure {
+    const fn noted(self, note: &'static str) -> Figure {
+        Figure { note, ..self }
+    }
+
     /// How a cell of it is to be understood.
     pub fn meaning(&self) -> Option<Meaning> {
         meaning(self.key, self.wording, self.unit, self.note)

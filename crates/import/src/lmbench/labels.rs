@@ -114,7 +114,9 @@ pub fn ladder(random: bool, stride: u64, processes: u32) -> (String, String, &'s
     };
     let (wording, note) = match (random, stride) {
         (false, _) => ("Memory load latency", ""),
-        (true, 16) => ("Random load latency", "lmbench's random order has several pointers in a line"),
+        (true, 16) => {
+            ("Random load latency", "lmbench's random order has several pointers in one cache line")
+        }
         (true, _) => ("Random load latency", "not measured by Assay in this form"),
     };
     (format!("{key}/bytes={{}}#latency"), format!("{wording}, stride {stride}"), note)

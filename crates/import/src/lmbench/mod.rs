@@ -42,10 +42,7 @@ pub(crate) fn begins(text: &str) -> bool {
 
 /// The results in a text, one for each host; none where it holds nothing that lmbench prints.
 fn read(text: &str) -> Vec<Imported> {
-    let found = match summary::is_one(text) {
-        true => summary::read(text),
-        false => raw::read(text),
-    };
+    let found = if summary::is_one(text) { summary::read(text) } else { raw::read(text) };
     let with_remark = |mut imported: Imported| {
         imported.remarks.insert(0, GENERAL.to_string());
         imported.findings = ceiling::above_memory(&imported);

@@ -11,7 +11,7 @@ use crate::Imported;
 use crate::builder::{Builder, Meaning, number};
 use crate::kit::commands::Typed;
 
-const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which no core does at the rate of its loads";
+const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which is slower than a core can load";
 
 /// What the lines that follow belong to.
 enum Block {
@@ -203,7 +203,7 @@ impl Reader {
                 for (at, name) in [(2, "create"), (3, "delete")] {
                     let key = format!("file.create@one-cpu/bytes={}#{name}", u64::from(size) * 1024);
                     let wording = format!("{size}K File {}", if at == 2 { "Create" } else { "Delete" });
-                    let told = meaning(&key, &wording, Unit::PerSecond, "the file system decides");
+                    let told = meaning(&key, &wording, Unit::PerSecond, "depends on the file system");
                     self.give(told, number(at).filter(|value| *value > 0.0), "lmbench gave up on it");
                 }
                 true
@@ -420,7 +420,7 @@ impl Reader {
         if !complaints.is_empty() {
             let told: Vec<&str> = complaints.iter().map(|(_, text)| text.as_str()).collect();
             builder.remarks.push({
-                let lines = number(told.len(), "line is no figure", "lines are no figures");
+                let lines = number(told.len(), "line is not a figure", "lines are not figures");
                 format!("{} {lines}: {}", told.len(), reason(&told))
             });
         }

@@ -9,8 +9,7 @@ use crate::Imported;
 use crate::builder::Builder;
 
 /// Why a cell has no value.
-const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark failed or was left out, or what it takes off was \
-                     larger than what it measured)";
+const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark failed or was left out, or lmbench subtracted more than it measured)";
 
 /// Lines in which a table's dashes must follow its title.
 const HEADING: usize = 10;
@@ -72,7 +71,7 @@ pub fn read(text: &str) -> Vec<Imported> {
         let copy = before.iter().position(|round| own[0].rows.iter().all(|row| round.has(row)));
         match copy {
             Some(copy) => {
-                rounds[copy].remarks.push("a summary stands there twice: counted once".to_string());
+                rounds[copy].remarks.push("the file has a summary twice: counted once".to_string());
                 rounds.remove(at);
             }
             None => at += 1,
@@ -139,7 +138,7 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
         let Some(columns) = dashes.and_then(|dashes| Columns::of(table, dashes)) else {
             round
                 .remarks
-                .push(format!("the table {:?} has no heading that is known and was left out", table.title));
+                .push(format!("the table {:?} has an unknown heading and was left out", table.title));
             continue;
         };
         round.titles.insert(table.title);
@@ -147,12 +146,9 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
         while let Some((number, row)) = lines.next_if(|(_, line)| is_row(line)) {
             let is_cut = unfinished == Some(number + 1);
             let row = Row { table, columns: round.columns.len() - 1, text: row.trim_end(), is_cut };
-            match round.has(&row) {
-                true => round
+            if round.has(&row) { round
                     .remarks
-                    .push(format!("the table {:?} has the same row twice: counted once", table.title)),
-                false => round.rows.push(row),
-            }
+                    .push(format!("the table {:?} has the same row twice: counted once", table.title)) } else { round.rows.push(row) }
         }
     }
     rounds
@@ -184,13 +180,10 @@ impl Columns {
             |at: &usize| dashes.as_bytes()[*at] == b'-' && dashes.as_bytes().get(at + 1) != Some(&b'-');
         let all: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).collect();
         let [host, system, ends @ ..] = all.as_slice() else { return None };
-        let ends: Vec<[usize; 2]> = match dashes == table.dashes() {
-            true => {
+        let ends: Vec<[usize; 2]> = if dashes == table.dashes() {
                 let own = table.ends().into_iter().zip(table.columns);
                 own.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()
-            }
-            false => ends.iter().map(|end| [*end, *end]).collect(),
-        };
+            } else { ends.iter().map(|end| [*end, *end]).collect() };
         (ends.len() == table.columns.len()).then_some(Columns { ends, host: *host, system: *system, mhz })
     }
 
@@ -347,7 +340,7 @@ fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &s
     let (_, known) = make_up.iter().find(|(known, _)| known == label).filter(|_| label == "mhz")?;
     let (before, now) = (known.parse::<f64>().ok()?, text.parse::<f64>().ok()?);
     let far = (now / before - 1.0).abs() > FAR;
-    far.then(|| format!("rows of {host:?} tell clocks of {known} and {text} MHz: they may be of two machines, whose figures are one series here"))
+    far.then(|| format!("rows of {host:?} have clocks of {known} and {text} MHz: one series may have figures of two machines"))
 }
 
 #[derive(Default)]
@@ -388,7 +381,7 @@ impl Results {
         let Some(Cells { host, system, is_cut, words }) = columns.cells(row) else {
             let named: String = row.split_whitespace().next().unwrap_or_default().chars().take(40).collect();
             self.remarks.push(format!(
-                "the row of {named:?} in the table {:?} stands in none of its columns and was left out: names in it were changed, or cells are missing",
+                "the row of {named:?} in the table {:?} fits none of its columns and was left out: names in it were changed, or cells are missing",
                 table.title
             ));
             return;
@@ -438,7 +431,7 @@ impl Results {
                         }
                         None if text.is_empty() || text == "-" => builder.missing(meaning, EMPTY.to_string()),
                         None => {
-                            builder.missing(meaning, format!("the cell says {text:?}, which is no number"))
+                            builder.missing(meaning, format!("the cell has {text:?}, which is not a number"))
                         }
                     }
                 }

@@ -33,7 +33,7 @@ fn meaning(
         (Kind::Requests, "latency_mean") if !values.contains_key("mean_latency") => {
             "the time of all requests over their number"
         }
-        (_, "local_cpu" | "remote_cpu") => "of all CPUs of the host, whoever used them",
+        (_, "local_cpu" | "remote_cpu") => "of all CPUs of the host, other work included",
         (_, "loss") => "messages that were sent, and those that arrived",
         _ => "",
     };
@@ -85,7 +85,7 @@ pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mu
         && wanted > 0.0
         && width > wanted
     {
-        against.unsure(&format!("throughput confidence width {width} %, {wanted} % was asked for"));
+        against.unsure(&format!("throughput confidence width {width} %, {wanted} % was requested"));
     }
     if matches!(test.kind, Kind::Requests | Kind::Connections) {
         printed.latencies();
@@ -106,7 +106,7 @@ impl Printed<'_, '_> {
         let no_time = self.values.get("elapsed_time").filter(|_| self.number("elapsed_time") == Some(0.0));
         let value = match (no_time, value) {
             (Some(time), Ok(value)) => {
-                Err(format!("it took {time} s, in which nothing can be measured: {value}"))
+                Err(format!("it took {time} s, too short to measure anything: {value}"))
             }
             (_, value) => value,
         };
@@ -127,12 +127,12 @@ impl Printed<'_, '_> {
         let is_fit = self.is_rate_of_bytes == (own == "Gbit/s");
         let factor = self.factor;
         let value = |printed: f64| match (test.name.is_empty(), own) {
-            (true, _) => Err(format!("which test it is of is not told: {printed}")),
+            (true, _) => Err(format!("its test is unknown: {printed}")),
             _ if !is_fit => {
                 Err(format!("its unit is {}: {printed}", short(test.unit.as_deref().unwrap_or_default())))
             }
             (_, "Gbit/s") => {
-                factor.map(|factor| printed * factor).ok_or(format!("its unit is not told: {printed}"))
+                factor.map(|factor| printed * factor).ok_or(format!("its unit is missing: {printed}"))
             }
             _ => Ok(printed),
         };
@@ -140,7 +140,7 @@ impl Printed<'_, '_> {
         if let Some(sent) = sent.filter(|_| test.protocol == "udp" && !test.receives) {
             self.put("sent", "Gbit/s", Better::Neither, value(sent));
         }
-        let arrived = self.number("throughput").ok_or_else(|| "what arrived is not told".to_string());
+        let arrived = self.number("throughput").ok_or_else(|| "what arrived is unknown".to_string());
         self.put(metric, own, Better::Higher, arrived.and_then(value));
     }
 
@@ -236,7 +236,7 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, aga
     let died = run.text("died");
     if is_empty && (died.is_some() || run.hit("begin").is_some()) {
         let why = match (died, run.text("alone")) {
-            (None, Some(alone)) => format!("it prints a number alone, {alone}, of which it tells no more"),
+            (None, Some(alone)) => format!("it prints a number, {alone}, without its test or unit"),
             (died, _) => unfinished(died),
         };
         let (metric, unit) = main(test);
@@ -247,7 +247,7 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, aga
         against.interrupted(died);
     }
     if let Some(unsure) = run.text("unsure") {
-        let width = run.text("width").unwrap_or("not told");
+        let width = run.text("width").unwrap_or("unknown");
         against.unsure(&format!("{unsure} (throughput: {width})"));
     }
     intervals(run, test, values, builder);

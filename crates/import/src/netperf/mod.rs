@@ -8,10 +8,11 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-use super::kit::{Above, Does, Hit, Log, Results, Run, Table, line, log, said_again};
+use super::kit::{Above, Hit, Log, Results, Run, Table, log, said_again};
 use super::{Format, Imported, Tool};
 use crate::kit::Expression;
 use crate::kit::Pattern;
+use crate::kit::lines::{adds, begins, ignored, once, within};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use test::Test;
@@ -24,7 +25,7 @@ pub(crate) const TOOL: Tool = Tool::of(
 
 const FORMAT: Format = Format("netperf result");
 const REMARK: &str =
-    "netperf does not tell where its two ends ran, nor whether other instances ran beside it";
+    "netperf does not report where its two ends ran, nor whether other instances ran at the same time";
 /// Options that say how long and how to print, or that the text tells.
 const VALUED: [&str; 13] = ["-H", "-p", "-l", "-t", "-P", "-v", "-f", "-D", "-B", "-m", "-r", "-b", "-d"];
 const FLAGS: [&str; 8] = ["-c", "-C", "-j", "-4", "-k", "-o", "-O", "--"];
@@ -68,87 +69,61 @@ const NAMES: [(&str, &str); 31] = [
 type Values<'t> = BTreeMap<&'static str, &'t str>;
 
 pub(crate) const LINES: &[Pattern] = &[
-    line(
+    begins(
         "begin",
-        Does::Begins,
         r"(?:MIGRATED )?(?<test>[A-Z][\w/| -]*?) TEST (?:from (?<from>\S+) \(.*?\) port \d+ AF_\w+ )?to (?<to>\S+)(?: \(.*?\) port \d+ AF_\w+)?(?: *: (?<more>.*))?",
     ),
     // The tables end with the unit of the throughput.
-    line(
+    once(
         "unit",
-        Does::Once,
         r"bytes +[bB]ytes +(?:bytes +)?(?:bytes +)?secs\.? +(?:# +# +)?(?<value>10\^\dbits/s|[KMG]Bytes/s|per sec)(?:ec)?(?: .*)?",
     ),
-    line(
+    once(
         "row",
-        Does::Once,
         r"\d+ +\d+ +(?<local_send_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<remote_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
     ),
-    line(
+    once(
         "row",
-        Does::Once,
         r"\d+ +\d+ +(?<request_size>\d+) +(?<response_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<remote_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
     ),
-    line(
+    once(
         "row",
-        Does::Once,
         r"\d+ +(?<local_send_size>\d+) +(?<elapsed_time>\d+\.\d+) +(?<okay>\d+) +\d+ +(?<local_send_throughput>\d+\.\d+)(?: +(?<local_cpu_util>-?\d+\.\d+) +(?<local_sd>-?\d+\.\d+))?",
     ),
-    line(
+    once(
         "arrived",
-        Does::Once,
         r"\d+ +\d+\.\d+ +(?<arrived>\d+) +(?<throughput>\d+\.\d+)(?: +(?<remote_cpu_util>-?\d+\.\d+) +(?<remote_sd>-?\d+\.\d+))?",
     ),
-    line("alone", Does::Within, r"(?<value>\d+\.\d+)"),
-    line("trips", Does::Within, r"\d+ +\d+ +\d+ +\d+ +(?<rt_latency>\d+\.\d+) +\d+\.\d+ +\d+\.\d+ +\d+\.\d+"),
-    line(
-        "interim",
-        Does::Within,
-        r"Interim result: +(?<value>\d+\.\d+) (?<unit>\S+) over (?<time>\d+\.\d+) seconds.*",
-    ),
-    line("interim", Does::Within, r"(?<value>\d+\.\d+),(?<unit>[^,]+/s),(?<time>\d+\.\d+),\d+\.\d+"),
-    line("interim", Does::Within, r"NETPERF_INTERIM_RESULT\[\d+\]=(?<value>\d+\.\d+)"),
-    line("interim_unit", Does::Within, r"NETPERF_UNITS\[\d+\]=(?<value>\S+)"),
-    line("interim_time", Does::Within, r"NETPERF_INTERVAL\[\d+\]=(?<value>\d+\.\d+)"),
-    line("unsure", Does::Within, r"!!! (?<value>Desired confidence was not achieved.*)"),
-    line("width", Does::Within, r"!!! Confidence intervals: Throughput +: +(?<value>[\d.]+%)"),
+    within("alone", r"(?<value>\d+\.\d+)"),
+    within("trips", r"\d+ +\d+ +\d+ +\d+ +(?<rt_latency>\d+\.\d+) +\d+\.\d+ +\d+\.\d+ +\d+\.\d+"),
+    within("interim", r"Interim result: +(?<value>\d+\.\d+) (?<unit>\S+) over (?<time>\d+\.\d+) seconds.*"),
+    within("interim", r"(?<value>\d+\.\d+),(?<unit>[^,]+/s),(?<time>\d+\.\d+),\d+\.\d+"),
+    within("interim", r"NETPERF_INTERIM_RESULT\[\d+\]=(?<value>\d+\.\d+)"),
+    within("interim_unit", r"NETPERF_UNITS\[\d+\]=(?<value>\S+)"),
+    within("interim_time", r"NETPERF_INTERVAL\[\d+\]=(?<value>\d+\.\d+)"),
+    within("unsure", r"!!! (?<value>Desired confidence was not achieved.*)"),
+    within("width", r"!!! Confidence intervals: Throughput +: +(?<value>[\d.]+%)"),
     // Of what `-v 2` adds.
-    line("moved", Does::Within, r"\d+ +\d+ +\d+ +\d+ (?<moved>\d+) +\d+\.\d+ +\d+ +\d+\.\d+ +\d+"),
-    line("key", Does::Adds, KEYS),
-    line(
+    within("moved", r"\d+ +\d+ +\d+ +\d+ (?<moved>\d+) +\d+\.\d+ +\d+ +\d+\.\d+ +\d+"),
+    adds("key", KEYS),
+    once(
         "titles",
-        Does::Once,
         r"(?:[A-Z0-9][\w()%/ .-]*,)+Throughput(?: Units)?(?:,[A-Z0-9][\w()%/ .-]*)*|Throughput(?: Units)?(?:,[A-Z0-9][\w()%/ .-]*)+",
     ),
-    line("csv", Does::Within, r#"[^,\s]+(?:,[^,\s]*)+(?:,".*")?"#),
-    line("columns", Does::Within, r"(?:\S+ +)*-?\d+\.\d+ +(?:10\^\dbits|[KMG]Bytes|Trans)/s(?: +\S+)*"),
-    line(
-        "rest",
-        Does::Nothing,
-        r"Alignment +Offset.*|Local +Remote +Local +Remote.*|Send +Recv +Send +Recv.*",
-    ),
-    line("rest", Does::Nothing, r"Maximum|Segment|Size \(bytes\)|\d+|\d+ +\d+"),
-    line(
-        "rest",
-        Does::Nothing,
-        r"Recv +Send +Send.*|Socket Socket +Message +Elapsed.*|Size +Size +Size +Time.*",
-    ),
-    line("rest", Does::Nothing, r"Socket +Message +Elapsed +Messages.*|Size +Size +Time +Okay Errors.*"),
-    line(
-        "rest",
-        Does::Nothing,
-        r"Local /Remote|Socket Size +Request +Resp\..*|Send +Recv +Size +Size +Time.*",
-    ),
-    line("heads", Does::Within, HEADS),
-    line("rest", Does::Nothing, r"!!! .*|NETPERF_\w+\[\d+\]=.*|[A-Z][A-Z0-9]*_[A-Z0-9_]+=.*|UUID=.*"),
-    line(
+    within("csv", r#"[^,\s]+(?:,[^,\s]*)+(?:,".*")?"#),
+    within("columns", r"(?:\S+ +)*-?\d+\.\d+ +(?:10\^\dbits|[KMG]Bytes|Trans)/s(?: +\S+)*"),
+    ignored(r"Alignment +Offset.*|Local +Remote +Local +Remote.*|Send +Recv +Send +Recv.*"),
+    ignored(r"Maximum|Segment|Size \(bytes\)|\d+|\d+ +\d+"),
+    ignored(r"Recv +Send +Send.*|Socket Socket +Message +Elapsed.*|Size +Size +Size +Time.*"),
+    ignored(r"Socket +Message +Elapsed +Messages.*|Size +Size +Time +Okay Errors.*"),
+    ignored(r"Local /Remote|Socket Size +Request +Resp\..*|Send +Recv +Size +Size +Time.*"),
+    within("heads", HEADS),
+    ignored(r"!!! .*|NETPERF_\w+\[\d+\]=.*|[A-Z][A-Z0-9]*_[A-Z0-9_]+=.*|UUID=.*"),
+    adds(
         "died",
-        Does::Adds,
         r"(?<value>establish.control: .*|The test you requested .* is unknown to this netperf\.|Netperf could not resolve .*|Only 95% and 99% .*|netperf: .*|(?:send|recv|connect|shutdown|netlib)_\w+: .*)",
     ),
-    line(
-        "rest",
-        Does::Nothing,
+    ignored(
         r"establish_control could not .*|Please verify that you .*|and that test family .*|resolve_host: .*|getaddrinfo returned .*",
     ),
 ];

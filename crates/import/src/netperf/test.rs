@@ -62,7 +62,7 @@ fn unit_of(letter: Option<&str>, kind: Kind) -> &'static str {
 fn passes(run: &Run, values: &Values) -> String {
     let width = values.get("throughput_confid").copied().filter(|width| !width.starts_with('-'));
     let width = width.or(run.text("width").map(|width| width.trim_end_matches('%')));
-    let asked_for = confidence(run, values).map(|asked| format!("asked for {asked}"));
+    let asked_for = confidence(run, values).map(|asked| format!("requested {asked}"));
     let reached = width.map(|width| format!("it reached {width} %"));
     asked_for.into_iter().chain(reached).collect::<Vec<_>>().join(", ")
 }
@@ -78,7 +78,7 @@ pub struct Test {
     /// Other settings that the banner tells.
     with: String,
     burst: i64,
-    /// The unit of its throughput; `None` where it is not told.
+    /// The unit of its throughput; `None` where the file does not print it.
     pub unit: Option<String>,
     /// It is the mean of several passes.
     pub averaged: bool,

@@ -158,14 +158,14 @@ fn the_interval_of_passes_is_told() {
         told(&text),
         [(1, 99), (50, 99), (5, 95)].map(|(width, at)| format!("an interval of {width} % at {at} %"))
     );
-    let expected = "the mean of several passes; asked for an interval of 1 % at 99 %, it reached 254.004 %";
+    let expected = "the mean of several passes; requested an interval of 1 % at 99 %, it reached 254.004 %";
     assert_eq!(note(&text, "#bandwidth")[0], expected);
     let keys = file("netperf-debian-omni-keys.txt");
-    let expected = "the mean of several passes; asked for an interval of 2 % at 99 %, it reached 82.522 %";
+    let expected = "the mean of several passes; requested an interval of 2 % at 99 %, it reached 82.522 %";
     assert!(note(&keys, "#bandwidth").iter().any(|note| note == expected), "{:?}", note(&keys, "#bandwidth"));
     assert_eq!(told(&keys), ["an interval of 2 % at 99 %"]);
     let calm = file("netperf-debian-no-time.txt");
-    assert!(note(&calm, "#sent").iter().any(|note| note.contains("asked for an interval of 90 % at 95 %")));
+    assert!(note(&calm, "#sent").iter().any(|note| note.contains("requested an interval of 90 % at 95 %")));
     let banner = |more: &str| {
         format!(
             "TCP STREAM TEST to h : {more}\nbytes  bytes   bytes    secs.    10^6bits/sec\n131072  16384  16384    10.00     9414.25\n"
@@ -185,7 +185,7 @@ fn a_test_of_no_time_has_no_figures() {
     ] {
         let one = all.iter().find(|one| one.figures.iter().any(|one| one.judged.series.key == key));
         let why = crate::tests::skipped(one.expect(key), key);
-        assert!(why.contains("it took 0.00 s, in which nothing can be measured"), "{key}: {why}");
+        assert!(why.contains("it took 0.00 s, too short to measure anything"), "{key}: {why}");
     }
     let edited = file("netperf-debian-cpu.txt")
         .replace("1.00 ", "0.00 ")

@@ -13,8 +13,7 @@ use crate::own::{Against, short};
 use crate::{Imported, Keyed};
 
 /// What is said of every result.
-const GENERAL: &str = "a test profile sets the version, the flags and the threads of what it runs: a figure stands beside others of the \
-                       same profile and version, not beside what the same tool gives alone; the name of a system is its tester's";
+const GENERAL: &str = "a test profile sets the version, the flags and the threads of its tool: compare figures of one profile and version only; testers name their systems themselves";
 
 /// Words of an argument or a description that are part of a key: more is no name.
 const LONGEST: usize = 200;
@@ -58,7 +57,7 @@ pub(super) fn imported(file: &Composite) -> Vec<Imported> {
             }
         }
         if file.torn {
-            against.interrupted("the file ends in its midst");
+            against.interrupted("the file ends in the middle");
         }
         Imported { findings: against.findings(), ..builder.finish() }
     };
@@ -73,7 +72,7 @@ fn said(file: &Composite) -> Vec<String> {
     for (count, what) in [
         (
             count(|test| test.identifier.is_empty()),
-            "graphs of sensors, of installing or of several tests, which are no results",
+            "graphs of sensors, of installing or of several tests, which are not results",
         ),
         (
             count(|test| !test.identifier.is_empty() && test.mixed),
@@ -102,15 +101,15 @@ fn figure(builder: &mut Builder, against: &mut Against, test: &Test, entry: &Ent
     let repeats: Vec<f64> = entry.raw.split(':').take(MOST_REPEATS).filter_map(number).collect();
     let why = match value {
         None if is_curve => {
-            Some(format!("it is a curve of {} values, and no figure", entry.value.split(',').count()))
+            Some(format!("it is a curve of {} values, not one figure", entry.value.split(',').count()))
         }
         None if entry.value.is_empty() => Some(match told("error") {
             Some(error) => format!("the test failed: {error}"),
-            None => "the test gave no result, and does not say why".to_string(),
+            None => "the test has no result and gives no reason".to_string(),
         }),
-        None => Some(format!("{:?} is no number", short(&entry.value))),
+        None => Some(format!("{:?} is not a number", short(&entry.value))),
         Some(value) if value <= 0.0 => Some(format!(
-            "it prints {}: its digits end before the figure begins, or nothing was measured",
+            "it prints {}: too few digits were printed, or nothing was measured",
             short(&entry.value)
         )),
         Some(_) => None,
@@ -121,7 +120,7 @@ fn figure(builder: &mut Builder, against: &mut Against, test: &Test, entry: &Ent
     let (least, most) =
         repeats.iter().fold((f64::INFINITY, 0.0f64), |(least, most), one| (least.min(*one), most.max(*one)));
     if !repeats.is_empty() && (value < least * (1.0 - ROUNDING) || value > most * (1.0 + ROUNDING)) {
-        let text = format!("prints {}, and its repetitions are {}", short(&entry.value), short(&entry.raw));
+        let text = format!("prints {}, but its repetitions are {}", short(&entry.value), short(&entry.raw));
         against.disagree(&meaning.wording, text, "the file");
     }
     // A repetition of nothing is one that failed.

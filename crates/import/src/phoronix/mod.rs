@@ -34,14 +34,16 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
                 known.host == found.host && known.figures == found.figures && known.make_up == found.make_up
             };
             match all.iter_mut().find(is_same) {
-                Some(known) => known.remarks.push("the file stands there twice and counts once".to_string()),
+                Some(known) => {
+                    known.remarks.push("the text has the same file twice: it counts once".to_string())
+                }
                 None => all.push(found),
             }
         }
     }
     anyhow::ensure!(
         all.iter().any(|one| !one.figures.is_empty()),
-        "it is a file of the Phoronix Test Suite without an entry of a test: nothing was run, or it was cut off"
+        "it is a file of the Phoronix Test Suite without an entry: no test ran, or the file was cut off"
     );
     Ok(all)
 }

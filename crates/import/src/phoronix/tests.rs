@@ -106,8 +106,8 @@ fn kinds_of_results() {
     let why = |one: &Imported, name: &str| {
         figures(one).into_iter().find(|(key, ..)| key.contains(name)).map(|(_, _, why)| why).expect("told")
     };
-    assert_eq!(why(old, "frames"), "it is a curve of 3 values, and no figure");
-    assert_eq!(why(new, "check"), "\"PASS\" is no number");
+    assert_eq!(why(old, "frames"), "it is a curve of 3 values, not one figure");
+    assert_eq!(why(new, "check"), "\"PASS\" is not a number");
     assert!(why(new, "stream").starts_with("it prints 0.000"));
     assert!(old.figures.iter().all(|figure| !figure.judged.series.key.contains("install")));
 }
@@ -185,6 +185,7 @@ fn files_without_a_result_are_refused() {
     let profile =
         "<PhoronixTestSuite>\n<TestInformation><Title>x</Title></TestInformation>\n</PhoronixTestSuite>\n";
     assert!(
-        format!("{:#}", read(profile.as_bytes()).expect_err("no result")).contains("lists what it knows")
+        format!("{:#}", read(profile.as_bytes()).expect_err("no result"))
+            .contains("lists the formats that Assay reads")
     );
 }

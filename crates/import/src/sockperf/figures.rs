@@ -21,7 +21,7 @@ impl Run {
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.loopback {
-            notes.push("over loopback: what the kernel's stack does, and no network".to_string());
+            notes.push("over loopback: the kernel's network stack, and no network card".to_string());
         }
         notes
     }
@@ -38,10 +38,7 @@ impl Run {
             self.latencies(section, builder);
         }
         if self.sections.is_empty() {
-            let why = self.failed.clone().unwrap_or_else(|| match self.interrupted {
-                true => "started, no test finished: it was interrupted before there was a result".to_string(),
-                false => "started, no test finished: the run, or the text, ended before".to_string(),
-            });
+            let why = self.failed.clone().unwrap_or_else(|| if self.interrupted { "started, no test finished: it was interrupted before there was a result".to_string() } else { "started, no test finished: the run, or the text, ended before a result".to_string() });
             if let Some(keyed) = self.keyed(self.mode().unwrap_or("ping-pong"), None, "latency_p50") {
                 builder.missing(meaning(keyed, "latency", "us", Better::Lower, &self.notes()), why);
             }
@@ -85,21 +82,19 @@ impl Run {
         match self.mode() {
             Some(mode) => (mode, None),
             None if is_answered => {
-                ("ping-pong", Some("the mode is not told: it may be under-load with every message answered"))
+                ("ping-pong", Some("the mode is unknown: it may be under-load with every message answered"))
             }
-            None => (
-                "under-load",
-                Some("the mode is not told: not every message was answered, as under-load has it"),
-            ),
+            None => {
+                ("under-load", Some("the mode is unknown: not every message was answered, as in under-load"))
+            }
         }
     }
 
     fn latencies(&self, section: &Section, builder: &mut Builder) {
         let (mode, guessed) = self.mode_of(section);
         let untold = self.bytes().is_none();
-        let untold =
-            untold.then_some("the size of messages is not told: 14 bytes, unless an option said otherwise");
-        let halved = (!section.round).then_some("printed as half of it");
+        let untold = untold.then_some("the message size is unknown: 14 bytes, unless an option changed it");
+        let halved = (!section.round).then_some("half of it is printed");
         let mut notes = self.notes();
         notes.extend([guessed, untold, halved].into_iter().flatten().map(str::to_string));
         let times = if section.round { 1.0 } else { 2.0 };
@@ -110,7 +105,7 @@ impl Run {
             match (value, missing) {
                 (Some(value), None) => builder.value(meaning, value * times),
                 (_, Some(why)) => builder.missing(meaning, why),
-                (None, None) => builder.missing(meaning, "what it prints is no number".to_string()),
+                (None, None) => builder.missing(meaning, "it prints no valid number".to_string()),
             }
         };
         put("latency_mean", section.mean, None);
@@ -128,31 +123,28 @@ impl Run {
                         value.map_or("nothing".to_string(), |value| format!("{} µs", value * times));
                     let why = match section.observations {
                         Some(_) => too_few_beyond(at, section.observations, &printed),
-                        None => Some("how many observations it is of is not told".to_string()),
+                        None => Some("its number of observations is unknown".to_string()),
                     };
                     put(&metric, *value, why);
                 }
             }
         }
         if self.begun && section.marks.is_empty() {
-            let why = "its percentiles are not there: the text ended before";
+            let why = "its percentiles are missing: the text ended before them";
             put("latency_p50", None, Some(why.to_string()));
         }
         let named = ["dropped", "duplicated", "out of order"].into_iter().zip(section.lost);
         let lost = named.filter_map(|(name, count)| Some((name, count.filter(|count| *count > 0.0)?)));
         let lost: Vec<String> = lost.map(|(name, count)| format!("{count} {name}")).collect();
         if !lost.is_empty() {
-            builder.remarks.push(format!("of its messages {}", lost.join(", ")));
+            builder.remarks.push(format!("messages with errors: {}", lost.join(", ")));
         }
     }
 
     /// What throughput sent: nobody knows what arrived.
     fn sent(&self, builder: &mut Builder) {
         let mut notes = self.notes();
-        notes.push(match self.giga {
-            true => "counted where it was sent; its GBps are 1000 times 2^20 bytes".to_string(),
-            false => "counted where it was sent; its MBps are 2^20 bytes".to_string(),
-        });
+        notes.push(if self.giga { "counted at the sender; its GBps are 1000 times 2^20 bytes".to_string() } else { "counted at the sender; its MBps are 2^20 bytes".to_string() });
         let rate = self.rate.filter(|rate| *rate > 0.0);
         let times = if self.giga { 1e3 } else { 1.0 };
         let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth * times * f64::from(1u32 << 20));
@@ -169,13 +161,13 @@ impl Run {
         let bytes_a_second = bytes_a_second.map(|printed| counted.filter(|_| self.giga).unwrap_or(printed));
         let sized = Run { size: self.size.or(derived.map(|size| size.round() as u32)), ..self.clone() };
         if self.size.is_none() && self.command.is_none() && derived.is_some() {
-            notes.push("the size of messages is their rate's and bandwidth's".to_string());
+            notes.push("the message size follows from rate and bandwidth".to_string());
         }
         let metric = if self.protocol() == "tcp" { "bandwidth" } else { "sent" };
         let failed = || {
             self.failed
                 .clone()
-                .unwrap_or_else(|| "it printed none: the run, or the text, ended before".to_string())
+                .unwrap_or_else(|| "it printed none: the run, or the text, ended before a result".to_string())
         };
         let put = |metric: &str, unit: &'static str, value: Option<f64>, builder: &mut Builder| {
             let Some(keyed) = sized.keyed("throughput", None, metric) else { return };

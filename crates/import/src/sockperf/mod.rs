@@ -208,12 +208,8 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
         builder.fact(APART, &parts.join("; "));
     }
     let halved = runs.iter().flat_map(|run| &run.sections).any(|section| !section.round);
-    builder.remarks.push(match halved {
-        true => "sockperf's latency is half of a round trip and stands here doubled; it tells neither where its tasks ran nor all of its \
-                 settings"
-            .to_string(),
-        false => "sockperf tells neither where its tasks ran nor all of its settings".to_string(),
-    });
+    builder.remarks.push(if halved { "sockperf prints half of a round trip, which Assay doubles; it reports neither where its tasks ran nor all of its settings"
+            .to_string() } else { "sockperf reports neither where its tasks ran nor all of its settings".to_string() });
     let servers = runs.iter().filter(|run| run.server).count();
     for run in runs.iter().filter(|run| !run.server) {
         builder.fact("sockperf", &run.version);
@@ -228,7 +224,11 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
         (servers, "logs of servers have no results"),
         (
             *others,
-            number(*others, "line is none of sockperf's results", "lines are none of sockperf's results"),
+            number(
+                *others,
+                "line is not part of sockperf's results",
+                "lines are not part of sockperf's results",
+            ),
         ),
         (*left_out, "runs were left out: the file has too many"),
     ] {
@@ -237,7 +237,8 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
         }
     }
     if builder.is_empty() {
-        let why = "the file has the log of a server, or the begin of a client's: no result";
+        let why =
+            "it has only a server's log, or the beginning of a client's: import the client's whole output";
         if let Some(keyed) = keyed("network.round-trip@free#latency_p50") {
             builder.missing(meaning(keyed, "latency", "us", Better::Lower, &[]), why.to_string());
         }

@@ -28,7 +28,7 @@ fn a_latency_is_half_of_a_round_trip() {
     assert!(near(&values(&found, &key("latency_p99")), 88.480));
     assert!(near(&values(&found, &key("latency_mean")), 63.136));
     assert!(near(&values(&found, &key("latency_max")), 828.292));
-    assert!(found.figures[0].note.contains("printed as half of it"));
+    assert!(found.figures[0].note.contains("half of it is printed"));
     // The whole one is taken as it is, and TCP is another key; so is another size.
     let found = one(&run("sockperf ping-pong --tcp"));
     let key = |metric: &str| format!("network.round-trip@free?protocol=tcp/bytes=64#{metric}");
@@ -44,7 +44,7 @@ fn percentiles_that_nothing_lies_beyond_are_none() {
     let why = skipped(&found, &key("latency_p99999"));
     assert_eq!(
         why,
-        "fewer than 10 observations lie beyond it (0.1 of 8711): what it prints (828.292 µs) is an extreme"
+        "fewer than 10 observations lie beyond it (0.1 of 8711): what it prints (828.292 µs) is an extreme value"
     );
     // 8.7 of 8711: just too few.
     assert!(skipped(&found, &key("latency_p999")).contains("(8.7 of 8711)"));
@@ -63,7 +63,7 @@ fn throughput_is_what_was_sent_in_mebibytes() {
     // 388.114 MBps of 2^20 bytes are 276472 messages of 1472.
     assert!(near(&values(&found, &key("sent")), 388.114 * 8.388608 / 1e3));
     assert_eq!(values(&found, &key("message_rate")), [276_472.0]);
-    assert!(found.figures[0].note.contains("counted where it was sent"));
+    assert!(found.figures[0].note.contains("counted at the sender"));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_did_not_answer_is_said() {
     assert_eq!(skipped(&found, key), "No messages were received from the server. Is the server down?");
     let text = run("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n");
     let cut = one(&text[..text.find("sockperf: ---> ").expect("percentiles")]);
-    assert!(skipped(&cut, key).contains("percentiles are not there"));
+    assert!(skipped(&cut, key).contains("percentiles are missing"));
     let stopped = one(
         "sockperf: == version #3.7 ==\nsockperf: Test end (interrupted by user)\nsockperf: No messages were sent\n",
     );
@@ -82,7 +82,7 @@ fn what_did_not_answer_is_said() {
     let bare: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let bare = one(&bare);
     assert_eq!(values(&bare, "network.round-trip@free?protocol=udp#latency_p50").len(), 1);
-    assert!(bare.figures[0].note.contains("the mode is not told"), "{}", bare.figures[0].note);
+    assert!(bare.figures[0].note.contains("the mode is unknown"), "{}", bare.figures[0].note);
     let load = one(&text
         .lines()
         .skip(1)
@@ -114,14 +114,14 @@ fn gigabytes_are_counted_by_their_messages() {
     let key = |more: &str| format!("network.udp@free?direction=send{more}/bytes=1400&streams=1#sent");
     // Printed are thousands of 2^20 bytes, with three digits.
     assert!(near(&values(&found, &key("")), 166_139.0 * 1400.0 * 8.0 / 1e9));
-    assert!(!found.remarks.iter().any(|remark| remark.contains("doubled")), "{:?}", found.remarks);
+    assert!(!found.remarks.iter().any(|remark| remark.contains("doubles")), "{:?}", found.remarks);
     let paced = one(&sent("1400, mps=1000", "1.336 MBps (10.692 Mbps)"));
     assert!(near(&values(&paced, &key("&mps=1000")), 1.336 * 8.388608 / 1e3));
 }
 
 #[test]
 fn only_what_was_doubled_is_said_to_be() {
-    let doubled = |command: &str| one(&run(command)).remarks.iter().any(|remark| remark.contains("doubled"));
+    let doubled = |command: &str| one(&run(command)).remarks.iter().any(|remark| remark.contains("doubles"));
     assert!(doubled("sockperf ping-pong -i 127.0.0.1 -p 11111 -t 1\n"));
     assert!(!doubled("sockperf ping-pong --tcp") && !doubled("cat throughput.log"));
 }

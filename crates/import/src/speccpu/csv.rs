@@ -119,8 +119,7 @@ pub(super) fn read(text: &str) -> Sheet {
         || sheet.rows.iter().any(|row| Year::of_component(&row.name) == Year::Cpu2006);
     if delimiter == ';' {
         sheet.remarks.push(
-            "the cells are parted by semicolons: the file went through a spreadsheet of a language with decimal commas"
-                .to_string(),
+            "semicolons separate its cells: a spreadsheet with decimal commas wrote the file".to_string(),
         );
     }
     sheet
@@ -137,7 +136,7 @@ fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, c
     if cells.len() > columns.count && cells[columns.count..].iter().any(|cell| !cell.trim().is_empty()) {
         let why = format!("a row of {} cells below {} columns", cells.len(), columns.count);
         if sheet.remarks.len() < QUOTED {
-            sheet.remarks.push(format!("{name}: {why}: decimal commas without quotes? It was not read"));
+            sheet.remarks.push(format!("{name} was not read: {why}, perhaps decimal commas without quotes"));
         }
         let known = |tune: usize| columns.of[tune].iter().any(Option::is_some);
         read = [0, 1].map(|tune| Cell { unread: known(tune).then(|| why.clone()), ..Cell::default() });
@@ -149,10 +148,7 @@ fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, c
 /// Spreadsheets of languages with decimal commas part cells by semicolons.
 fn delimiter(text: &str) -> char {
     let header = text.lines().take(400).find(|line| line.trim_start_matches('"').starts_with("Benchmark"));
-    match header.is_some_and(|line| line.matches(';').count() > line.matches(',').count()) {
-        true => ';',
-        false => ',',
-    }
+    if header.is_some_and(|line| line.matches(';').count() > line.matches(',').count()) { ';' } else { ',' }
 }
 
 /// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that

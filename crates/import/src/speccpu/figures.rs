@@ -8,8 +8,7 @@ use crate::{Imported, keyed};
 use model::Better;
 
 /// What is said of every result.
-const GENERAL: &str = "SPEC's score of a component is its median iteration; of two it is the slower one, so that nothing is known of \
-                       its spread but from the iterations; compilers, flags and copies are the tester's choice";
+const GENERAL: &str = "SPEC scores a component by its median iteration, of two by the slower; compilers, flags and copies are the tester's choice";
 
 /// What ride along: SPEC's score is the headline of a component.
 const ASIDE: [&str; 3] = ["rate", "ratio", "time"];
@@ -29,7 +28,7 @@ pub(super) fn imported(sheet: Sheet) -> Imported {
     builder.remarks.push(GENERAL.to_string());
     builder.remarks.extend(sheet.remarks.iter().cloned());
     if sheet.left_out > 0 {
-        builder.remarks.push(format!("{} rows were left out: no suite has so many", sheet.left_out));
+        builder.remarks.push(format!("{} rows were left out: every suite has fewer", sheet.left_out));
     }
     let names = names(&sheet);
     let mut copies_differ = Vec::new();
@@ -140,13 +139,10 @@ fn component(builder: &mut Builder, sheet: &Sheet, tune: Tune, name: &str, copie
 /// Why a component has no result, in words: what its iterations or its selected row say.
 fn why(full: &[Cell], chosen: Option<&Cell>) -> String {
     if let Some(text) = full.iter().chain(chosen).find_map(|cell| cell.unread.as_ref()) {
-        return match text.contains(',') {
-            true => format!("{text:?} has a comma: a decimal one or one of thousands, which cannot be told"),
-            false => format!("{text:?} is no number"),
-        };
+        return if text.contains(',') { format!("{text:?} has a comma: decimal or thousands, which the file does not show") } else { format!("{text:?} is not a number") };
     }
     if full.iter().any(|cell| cell.succeeded() && cell.time.is_some() && cell.rate.is_none()) {
-        return "it ran, and SPEC's tools give no ratio: its work was not the reference's".to_string();
+        return "it ran, but SPEC's tools give no ratio: its work was not the reference's".to_string();
     }
     // The selected row of what failed says NR alone: its iterations know more.
     let status = full
@@ -159,7 +155,7 @@ fn why(full: &[Cell], chosen: Option<&Cell>) -> String {
         Some("RE") => "status RE: it failed while it ran".to_string(),
         Some("VE") => "status VE: its answer was wrong".to_string(),
         Some("NR") => "status NR: it was not run".to_string(),
-        Some("NC") => "status NC: SPEC found that it does not keep to the rules".to_string(),
+        Some("NC") => "status NC: SPEC found that it breaks the rules".to_string(),
         Some(status) => format!("status {status}: SPEC's tools give no result"),
         None if full.is_empty() && chosen.is_none() => "the file has no row of it".to_string(),
         None => "no row of it is the selected one: the file was cut off, or edited".to_string(),
@@ -171,7 +167,7 @@ fn note_copies(builder: &mut Builder, sheet: &Sheet, tune: Tune) {
     let counts: Vec<u32> =
         selected(sheet).into_iter().filter_map(|row| row.cells[tune as usize].copies).collect();
     if let (Some(least), Some(most)) = (counts.iter().min(), counts.iter().max()) {
-        let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let range = if least == most { least.to_string() } else { format!("{least}–{most}") };
         let what = if sheet.speed { "threads" } else { "copies" };
         builder.fact(&format!("{}_{what}", tune.word()), &range);
     }

@@ -83,10 +83,7 @@ fn is_status(text: &str) -> bool {
 
 /// SPEC prints three digits: half of the third as a share.
 pub(super) fn half_of_third_digit(value: f64) -> f64 {
-    match value > 0.0 {
-        true => 0.5 * 10f64.powi(value.log10().floor() as i32 - 2) / value,
-        false => 0.0,
-    }
+    if value > 0.0 { 0.5 * 10f64.powi(value.log10().floor() as i32 - 2) / value } else { 0.0 }
 }
 
 /// Words with the column (in characters) where each begins.

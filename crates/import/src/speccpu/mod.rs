@@ -50,37 +50,37 @@ const MOST_BANNER: usize = 40;
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 10;
 
-/// The rules by which imported results are judged, as `assay explain` tells them.
+/// The rules of imported results, by their names in `assay explain`.
 pub const HEADLINE_DIFFERS: &str = "headline-differs";
 pub const INVALID_RESULT: &str = "invalid-result";
 
-/// What `assay explain headline-differs` says.
+/// What `assay explain headline-differs` prints.
 pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "The headline of an imported SPEC CPU result is not the geometric mean of the rows that stand above it. One of the \
-         two was edited, or the file was put together from two.",
+        "The headline of an imported SPEC CPU result is not the geometric mean of the rows above it. One of the two was edited, or \
+         the file was put together from two.",
     ),
     (
         "When it fires",
-        "The geometric mean of the selected rows (SPEC CPU2017 Run and Reporting Rules, section 4.3.2) and the printed \
-         headline are further apart than the digits of both allow: half of the third digit in text and pages, half of the sixth \
-         decimal in CSV and raw files. Only where every component of the file has a selected row.",
+        "The geometric mean of the selected rows (SPEC CPU2017 Run and Reporting Rules, section 4.3.2) and the printed headline \
+         differ by more than the rounding of both: half of the third digit in text and pages, half of the sixth decimal in CSV and \
+         raw files. The rule applies only where every component of the file has a selected row.",
     ),
 ];
 
-/// What `assay explain invalid-result` says.
+/// What `assay explain invalid-result` prints.
 pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     (
         "What it finds, and why it matters",
-        "The tool that measured says itself that its result is not valid: what it computed is wrong, what it asked for failed, or it \
-         did not keep to its own rules. Its figures are not those of the work that they are named after.",
+        "The tool that measured says itself that its result is not valid: it computed a wrong result, a request failed, or it broke its \
+         own rules. Its figures do not measure the work that they are named after.",
     ),
     (
         "When it fires",
-        "The file has the tool's own word for it, which `says` quotes: a check of its results that failed (STREAM, HPL, stress-ng and \
-         others), a run shorter than it asks for, requests that were answered with errors. Of SPEC CPU: valid,0 in the CSV, invalid: 1 \
-         in the raw file, the banner INVALID RUN, columns called Est. or Estimated, or SPEC took it back (`not in compliance`, NC).",
+        "The file says so, and `says` quotes it: a failed check of the results (STREAM, HPL, stress-ng and others), a run shorter than \
+         the tool requires, or requests answered with errors. Of SPEC CPU: valid,0 in the CSV, invalid: 1 in the raw file, the banner \
+         INVALID RUN, columns called Est. or Estimated, or a withdrawn result (`not in compliance`, NC).",
     ),
 ];
 
@@ -203,7 +203,7 @@ fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
                 };
                 match results.iter_mut().find(same) {
                     Some(known) => {
-                        known.remarks.push("the report stands there twice and counts once".to_string())
+                        known.remarks.push("the file has the same report twice: it counts once".to_string())
                     }
                     None => results.push(found),
                 }
@@ -281,11 +281,10 @@ fn one(text: &str) -> anyhow::Result<Imported> {
     let (tool, documented) = (sheet.year.word(), sheet.documented);
     ensure!(
         !sheet.rows.is_empty(),
-        "it is a report of {tool} without a single row of results: started, no test finished, or it was cut off, or its \
-         table has another form"
+        "it is a report of {tool} without a row of results: started, no test finished, or the file was cut off, or its table has another form"
     );
     let mut imported = figures::imported(sheet);
-    ensure!(!imported.figures.is_empty(), "it is a report of {tool} in which nothing was run");
+    ensure!(!imported.figures.is_empty(), "it is a report of {tool} without a finished test");
     if documented {
         own::from_documentation(&mut imported);
     }

@@ -170,7 +170,7 @@ fn suite(sheet: &mut Sheet, fields: &Fields) -> anyhow::Result<()> {
     };
     let (Some(is_floating), Some(speed)) = (is_floating, speed) else {
         anyhow::bail!(
-            "it is a raw file of {} that does not say which suite it is of: its begin was cut off",
+            "it is a raw file of {} without the name of its suite: its beginning was cut off",
             sheet.year.word()
         );
     };

@@ -70,11 +70,11 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
     let tolerance = (own + of_score) * 1.01 + 1e-9;
     let remark = match (score, recomputed) {
         (Some(score), Some(found)) if (score / found).ln().abs() > tolerance => {
-            format!("it prints {score:.1}, and its own {} rows give {found:.1}", values.len())
+            format!("it prints {score:.1}, but its own {} rows give {found:.1}", values.len())
         }
         (Some(_), None) => {
             format!(
-                "it cannot be computed again: {} of {} components have a selected row",
+                "it cannot be recomputed: {} of {} components have a selected row",
                 values.len(),
                 rows.len()
             )
@@ -116,18 +116,18 @@ fn differs(checked: &Checked) -> Option<Finding> {
     if apart.abs() <= checked.tolerance {
         return None;
     }
-    let of = format!("geometric mean of {} selected rows", tests.len());
+    let source = format!("geometric mean of {} selected rows", tests.len());
     Some(Finding::problem(HEADLINE_DIFFERS.to_string(), format!(
-        "{title} prints {score:.1}, its own rows give {found:.1} ({:+.2} %)",
+        "{title} prints {score:.1}, but its own rows give {found:.1} ({:+.2} %)",
         apart.exp_m1() * 100.0
     ))
         .cause("A headline is the geometric mean of the rows above it. One of the two was edited, or the file was put \
                 together from two results.")
         .fact("printed", format!("{score}"), title.clone())
-        .fact("from its rows", format!("{found:.3}"), of)
+        .fact("from its rows", format!("{found:.3}"), source)
         .fact("digits allow", format!("±{:.2} %", checked.tolerance * 100.0), "rounding of rows and headline")
         .confirm_by_import()
-        .advice("Use the rows, or ask for the raw file (.rsf): SPEC's own rawformat writes the report anew from it."))
+        .advice("Use the rows, or ask for the raw file (.rsf) and write the report again with SPEC's rawformat."))
 }
 
 fn invalid(sheet: &Sheet) -> Option<Finding> {
@@ -135,23 +135,20 @@ fn invalid(sheet: &Sheet) -> Option<Finding> {
         return None;
     }
     let how = match sheet.valid {
-        _ if sheet.non_compliant => "SPEC took the result back, which does not keep to its rules",
+        _ if sheet.non_compliant => "SPEC withdrew the result because it breaks its rules",
         Some(false) => "SPEC's tools marked the run as invalid",
-        _ => "The columns are called estimates",
+        _ => "The file calls its columns estimates",
     };
     let mut facts = vec![Fact::new("marked", how, "the file")];
     facts.extend(sheet.banner.iter().take(QUOTED).map(|line| Fact::new("banner", line, "the file")));
     if let Some(more @ 1..) = sheet.banner.len().checked_sub(QUOTED) {
         facts.push(Fact::new("banner", format!("{more} more lines"), "the file"));
     }
-    Some(Finding::warning(INVALID_RESULT.to_string(), format!("{how}. Its figures are estimates."))
-        .cause(match sheet.non_compliant {
-            true => "SPEC looks at what is published, and takes back what was made against its rules: its own words say why.",
-            false => {
+    Some(Finding::warning(INVALID_RESULT.to_string(), format!("{how}: the {} figures are estimates", sheet.year.word()))
+        .cause(if sheet.non_compliant { "SPEC reviews published results and withdraws those that break its rules: its own words say why." } else {
                 "A run that is not reportable, has failed components or too few iterations was not checked by SPEC's rules; \
-                 its figures may be right all the same."
+                 its figures may still be right."
             }
-        }
         .to_string())
         .facts(facts)
         .confirm_by_import())

@@ -10,7 +10,8 @@ mod tests;
 
 use super::builder::Builder;
 use super::kit::{
-    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, said_again,
+    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, options,
+    said_again,
 };
 use super::own::{Against, percentile_name, short, too_few_beyond};
 use super::{Format, Imported, Tool};
@@ -19,7 +20,7 @@ use model::{Better, Value};
 pub(crate) const TOOL: Tool = Tool::of("results of sysbench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sysbench result");
-const REMARK: &str = "sysbench does not tell where its threads ran, and its latencies are printed to 10 µs";
+const REMARK: &str = "sysbench does not report where its threads ran, and prints latencies to 10 µs";
 
 const MIB: f64 = 1_048_576.0;
 const METRICS: &[Metric] = &[
@@ -82,34 +83,11 @@ const OPTIONS: [(&str, &str, &str); 12] = [
     ("--oltp-table-size", "rows", "10000"),
 ];
 /// Options that the text tells, or that say how long and how loudly to run.
-const TOLD: [&str; 26] = [
-    "--test",
-    "--threads",
-    "--num-threads",
-    "--time",
-    "--max-time",
-    "--events",
-    "--max-requests",
-    "--cpu-max-prime",
-    "--memory-block-size",
-    "--memory-total-size",
-    "--memory-oper",
-    "--memory-scope",
-    "--file-num",
-    "--file-test-mode",
-    "--file-block-size",
-    "--file-total-size",
-    "--file-extra-flags",
-    "--file-io-mode",
-    "--file-rw-ratio",
-    "--file-fsync-all",
-    "--file-fsync-freq",
-    "--rate",
-    "--percentile",
-    "--histogram",
-    "--report-interval",
-    "--verbosity",
-];
+const TOLD: &str = "--test --threads --num-threads --time --max-time --events --max-requests \
+    --cpu-max-prime --memory-block-size --memory-total-size --memory-oper --memory-scope \
+    --file-num --file-test-mode --file-block-size --file-total-size --file-extra-flags \
+    --file-io-mode --file-rw-ratio --file-fsync-all --file-fsync-freq --rate --percentile \
+    --histogram --report-interval --verbosity";
 const DATABASES: [&str; 3] = ["--mysql", "--pgsql", "--db"];
 /// sysbench's own words for what it calls otherwise in its text.
 const MODES: [(&str, &str); 6] = [
@@ -162,7 +140,7 @@ fn read(text: &str) -> Vec<Imported> {
 /// repeats the options.
 fn further(run: &Run) -> String {
     let is_cut = run.hit("options").is_none();
-    let told = TOLD.into_iter().chain(OPTIONS.map(|(option, _, _)| option));
+    let told = options(TOLD).into_iter().chain(OPTIONS.map(|(option, _, _)| option));
     let known: Vec<&str> = told.filter(|_| !is_cut).collect();
     let left = run.asked.as_ref().map_or(String::new(), |asked| asked.without(&[], &known));
     left.split(' ').filter(|word| word.starts_with("--")).collect::<Vec<_>>().join(" ")
@@ -219,9 +197,9 @@ fn keys<'b>(run: &Run, test: &str, builder: &'b mut Builder) -> Figures<'b> {
     let bench = format!("sysbench.{test}");
     let mut figures = Figures::new(builder, METRICS, format!("sysbench {test}"), bench);
     figures.note = match test {
-        "untold" => "which test it is of is not told: the command tells it, and is not there",
+        "untold" => "its test is unknown: the command is missing",
         "fileio" if !run.text("flags").is_some_and(|flags| flags.contains("direct")) => {
-            "through the page cache, as far as the file fits: no direct I/O was asked for"
+            "through the page cache, as far as the file fits: direct I/O was not requested"
         }
         _ => "",
     }
@@ -323,7 +301,7 @@ fn rates(run: &Run, figures: &mut Figures) -> bool {
         match value > 0.0 || line == "errors" {
             true => figures.put(metric, Ok(value)),
             false if EITHER.contains(&line) => {}
-            false => figures.put(metric, Err("it prints 0: nothing was done".to_string())),
+            false => figures.put(metric, Err("it prints 0: no work was done".to_string())),
         }
     }
     // Version 1.1 has rates of bytes in the same lines.
@@ -370,10 +348,7 @@ fn latencies(run: &Run, figures: &mut Figures) {
         let ms = hit.number("value")?.value;
         Some(if hit.text("seconds").is_some() { ms * 1e6 } else { ms * 1e3 })
     };
-    let least = |value: f64| match value > 0.0 {
-        true => Ok(value),
-        false => Err("it prints 0, which is less than its last digit".to_string()),
-    };
+    let least = |value: f64| if value > 0.0 { Ok(value) } else { Err("it prints 0, which is less than its last digit".to_string()) };
     for (line, metric) in LATENCIES {
         if let Some(value) = run.hit(line).and_then(micros) {
             figures.put(metric, least(value));
@@ -424,10 +399,10 @@ fn check(run: &Run, against: &mut Against) {
     let one = Number { value: 1.0, rounding: 0.0 };
     let bytes = block.zip(number(run, "operations")).map(|(block, count)| count.times(block.value));
     against.rate("MiB/sec", [moved, bytes, Some(one)], |_, bytes, _| {
-        format!("blocks of {bytes} bytes in all are not what it says it moved")
+        format!("the blocks add up to {bytes} bytes, not to the printed amount")
     });
     let mean = run.hit("fairness").and_then(|hit| hit.number("value"));
     against.rate("events", [mean, events, number(run, "threads").map(exact)], |mean, events, threads| {
-        format!("{threads} threads of {mean} events are not its {events}")
+        format!("{threads} threads with {mean} events each are not its {events} events")
     });
 }

@@ -95,7 +95,7 @@ fn without_its_command_threads_and_mutexes_are_not_told_apart() {
     let found = one(run.split("$ ").next().expect("a result"));
     let key = "sysbench.untold@free/threads=8#events";
     near(&found, key, 756.0 / 1.0073);
-    assert!(figure(&found, key).note.contains("is not told"));
+    assert!(figure(&found, key).note.contains("is unknown"));
 }
 
 /// The first test of the old text.

@@ -56,7 +56,11 @@ fn summaries_behind_each_other_are_results() {
     for (mhz, warned) in [("2400", false), ("2398", false), ("3100", true), ("1200", true)] {
         let repeated = row.to_string() + &row.replace("0.23", "0.25").replace("2400", mhz);
         let found = all(&one.replace(row, &repeated));
-        assert_eq!((found.len(), says(&found, "may be of two machines")), (1, warned), "{mhz}");
+        assert_eq!(
+            (found.len(), says(&found, "one series may have figures of two machines")),
+            (1, warned),
+            "{mhz}"
+        );
     }
 }
 

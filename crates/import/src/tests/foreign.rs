@@ -78,10 +78,7 @@ pub fn told(results: &anyhow::Result<Vec<Imported>>) -> String {
         let reasons: BTreeSet<String> = without.iter().map(|figure| reason(figure)).collect();
         for why in reasons {
             let own: Vec<&&Figure> = without.iter().filter(|figure| reason(figure) == why).collect();
-            match own.len() > MOST_OF_ONE_REASON {
-                true => line(format!("  {} figures: none: {why}", own.len())),
-                false => own.iter().for_each(|one| line(format!("  {}", figure(one)))),
-            }
+            if own.len() > MOST_OF_ONE_REASON { line(format!("  {} figures: none: {why}", own.len())) } else { own.iter().for_each(|one| line(format!("  {}", figure(one)))) }
         }
         for index in &one.index {
             let number = |value: Option<f64>| value.map_or("none".to_string(), |value| format!("{value:.1}"));

@@ -44,7 +44,7 @@ fn a_line_that_is_no_row_of_its_table_is_told_as_not_read() {
         let (whole, all) = (read(text.as_bytes()).expect(name), read(damaged.as_bytes()).unwrap_or_default());
         // What is no file of its tool any more is none that was read whole.
         assert!(all.is_empty() || refused(&all) > refused(&whole), "{name}: {row}: {:?}", all[0].remarks);
-        assert!(all.is_empty() || told(&all, "not read; the first of them"), "{name}: {row}");
+        assert!(all.is_empty() || told(&all, "not read; the first"), "{name}: {row}");
     }
 }
 

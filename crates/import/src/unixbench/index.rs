@@ -48,9 +48,9 @@ impl Table {
             .filter(|score| score.is_finite());
         match (self.score, recomputed) {
             (Some(printed), Some(found)) if (printed - found).abs() > self.tolerance(found) => {
-                remarks.push(format!("it prints the score {printed:.1}, and its rows give {found:.1}"));
+                remarks.push(format!("it prints the score {printed:.1}, but its rows give {found:.1}"));
             }
-            (Some(_), None) => remarks.push("its score cannot be computed again from its rows".to_string()),
+            (Some(_), None) => remarks.push("its score cannot be recomputed from its rows".to_string()),
             (None, _) => remarks.push("it prints no score: the file ends before, or was cut".to_string()),
             _ => {}
         }
@@ -82,17 +82,17 @@ fn missing(tests: &[IndexRow]) -> Vec<&'static str> {
 }
 
 /// What in a row disagrees: with itself, with the classic baseline, with the line of its test.
-fn wrong(row: &Row, told: Option<f64>) -> Option<String> {
+fn wrong(row: &Row, own: Option<f64>) -> Option<String> {
     let (baseline, index) = (row.baseline?, row.index?);
     let title = &row.title;
-    if let Some(told) = told.filter(|told| (told - row.result).abs() > ROUNDING) {
-        return Some(format!("{title} has {told:.1} in its own line and {:.1} in the index", row.result));
+    if let Some(own) = own.filter(|own| (own - row.result).abs() > ROUNDING) {
+        return Some(format!("{title} has {own:.1} in its own line and {:.1} in the index", row.result));
     }
     if let Some(test) = unixbench::titled(title).filter(|test| (test.baseline - baseline).abs() > ROUNDING) {
-        return Some(format!("{title} stands against {baseline:.1}, not against {:.1}", test.baseline));
+        return Some(format!("{title} has the baseline {baseline:.1}, not {:.1}", test.baseline));
     }
     let expected = row.result / baseline * SCALE;
     let rounding = ROUNDING * (1.01 + SCALE / baseline);
     let agrees = (expected - index).abs() <= rounding;
-    (!agrees).then(|| format!("{title} is given the index {index:.1}, and its row comes to {expected:.1}"))
+    (!agrees).then(|| format!("{title} has the index {index:.1}, but its row gives {expected:.1}"))
 }

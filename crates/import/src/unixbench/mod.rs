@@ -150,16 +150,13 @@ fn split(text: &str) -> Vec<Report> {
         match found {
             Some(Line::Banner { version }) => {
                 let fact = ("unixbench", version);
-                match in_head || !report.sections.is_empty() {
-                    true => {
+                if in_head || !report.sections.is_empty() {
                         report.heading(&heading);
                         reports.push(Report { facts: vec![fact], above: heading, ..Report::default() });
-                    }
-                    false => {
+                    } else {
                         report.facts.push(fact);
                         report.above = heading;
                     }
-                }
             }
             Some(Line::System { host }) => report.host = host,
             Some(Line::Fact(label, value)) => report.facts.push((label, value)),
@@ -276,7 +273,7 @@ impl Section {
         let copies = match self.copies {
             Some(1) => "1 copy".to_string(),
             Some(copies) => format!("{copies} copies"),
-            None => "an untold number of copies".to_string(),
+            None => "an unknown number of copies".to_string(),
         };
         if self.when.is_empty() { copies } else { format!("{copies}, {}", self.when) }
     }
@@ -302,7 +299,7 @@ fn imported(report: Report) -> Imported {
         if seen.iter().any(|other| other.is_same(section)) {
             builder
                 .remarks
-                .push(format!("{}: the section stands there twice and counts once", section.words()));
+                .push(format!("{}: the file has the section twice and counts it once", section.words()));
             continue;
         }
         seen.push(section);
@@ -310,7 +307,7 @@ fn imported(report: Report) -> Imported {
         builder.fact("heading", &section.heading);
         if section.copies.is_none() {
             builder.remarks.push(
-                "a section does not tell how many copies ran: its figures have no number of copies in their keys"
+                "the number of copies of a section is unknown: the keys of its figures do not have it"
                     .to_string(),
             );
         }
@@ -340,12 +337,12 @@ fn imported(report: Report) -> Imported {
         unknown.truncate(10);
         let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
         let quoted: Vec<String> = unknown.iter().map(|line| format!("{line:?}")).collect();
-        builder.remarks.push(format!("lines that are none of a report's: {}{rest}", quoted.join(", ")));
+        builder.remarks.push(format!("lines that are not part of a report: {}{rest}", quoted.join(", ")));
     }
     builder.remarks.truncate(MOST);
     let imported = Imported { index: indices, ..builder.finish() };
     let more = more_than_copies(&beyond(&imported)).into_iter();
-    Imported { findings: more.chain(doubts::of(&sections)).collect(), ..imported }
+    Imported { findings: more.chain(doubts::findings(&sections)).collect(), ..imported }
 }
 
 /// Scores of many copies that one copy contradicts.
@@ -369,11 +366,11 @@ fn beyond(imported: &Imported) -> Vec<Beyond> {
 impl Section {
     fn figures(&self, builder: &mut Builder) {
         for test in &self.tests {
-            let note = format!("{} passes of {} s are left of it", test.samples, test.seconds);
+            let note = format!("{} passes of {} s remain", test.samples, test.seconds);
             let Some(meaning) = meaning(&test.title, &test.unit, self.copies, &note) else { continue };
             match test.value {
                 Some(value) if value > 0.0 => builder.value(meaning, value),
-                _ => builder.missing(meaning, "UnixBench prints no number that can be a score".to_string()),
+                _ => builder.missing(meaning, "UnixBench prints no valid score".to_string()),
             }
         }
         let has_line = |title: &str| self.tests.iter().any(|test| test.title == title);
@@ -381,10 +378,7 @@ impl Section {
         for row in self.tables.iter().flat_map(|table| &table.rows).filter(|row| !has_line(&row.title)) {
             let unit = titled(&row.title).map_or("", |test| test.unit);
             if let Some(meaning) = meaning(&row.title, unit, self.copies, "from the table of the index") {
-                match row.result > 0.0 {
-                    true => builder.value(meaning, row.result),
-                    false => builder.missing(meaning, "a score of nothing".to_string()),
-                }
+                if row.result > 0.0 { builder.value(meaning, row.result) } else { builder.missing(meaning, "a score of 0".to_string()) }
             }
         }
         for (title, why) in self.failed.iter().filter(|(title, _)| !has_line(title)) {
@@ -400,7 +394,9 @@ impl Section {
         if !absent.is_empty() {
             let all = absent.len() == TESTS.len();
             let which = if all { "any of the twelve".to_string() } else { absent.join(", ") };
-            builder.remarks.push(format!("{}: a partial set, without {which}: no full index", self.words()));
+            builder
+                .remarks
+                .push(format!("{}: a partial set without {which}, so no full index", self.words()));
         }
     }
 }

@@ -173,10 +173,7 @@ fn the_ends_of_lines_marks_and_languages_do_not_matter() {
     assert_eq!(read(&latin).expect("a report")[0], whole);
     // A comma instead of the point, as some languages have it.
     let plain = report();
-    let comma = plain.lines().map(|line| match line.contains("samples") || line.contains("Index Score") {
-        true => line.replace('.', ",") + "\n",
-        false => line.to_string() + "\n",
-    });
+    let comma = plain.lines().map(|line| if line.contains("samples") || line.contains("Index Score") { line.replace('.', ",") + "\n" } else { line.to_string() + "\n" });
     let comma: String = comma.collect();
     let mut found = one(&comma);
     [&mut found, &mut whole]
@@ -185,7 +182,7 @@ fn the_ends_of_lines_marks_and_languages_do_not_matter() {
     assert_eq!(found, whole);
     // Twice the same section is one measurement, and another run of it another result.
     let twice = one(&(report() + &report()));
-    assert!(says(&twice, "twice and counts once") && twice.index.len() == 2, "{:?}", twice.remarks);
+    assert!(says(&twice, "twice") && twice.index.len() == 2, "{:?}", twice.remarks);
     assert_eq!(median(&twice, "pipe@free?copies=1"), Some(248_800.0));
     let again = report() + &report().replace("10:28:00", "10:28:01");
     assert_eq!(read(again.as_bytes()).expect("two results").len(), 2);
@@ -204,30 +201,27 @@ fn damage_is_said() {
     );
     assert_ne!(score, report());
     let found = one(&score);
-    assert!(says(&found, "prints the score 230.0, and its rows give 200.0"), "{:?}", found.remarks);
+    assert!(says(&found, "prints the score 230.0, but its rows give 200.0"), "{:?}", found.remarks);
     assert!(reason(&found, "index@free?copies=1").contains("230.0"));
     assert_eq!(median(&found, "index@free?copies=4"), Some(400.0));
     // A row that disagrees with the line of its test, and one whose index is another.
     let row = report().replacen("248800.0 lps", "248900.0 lps", 1);
     assert!(says(&one(&row), "Pipe Throughput has 248900.0 in its own line and 248800.0 in the index"));
     let index = report().replacen("248800.0    200.0", "248800.0    201.0", 1);
-    assert!(says(&one(&index), "Pipe Throughput is given the index 201.0, and its row comes to 200.0"));
+    assert!(says(&one(&index), "Pipe Throughput has the index 201.0, but its row gives 200.0"));
     let base = report().replacen("12440.0     248800.0", "12441.0     248800.0", 1);
-    assert!(says(&one(&base), "stands against 12441.0, not against 12440.0"));
+    assert!(says(&one(&base), "has the baseline 12441.0, not 12440.0"));
     // A test that failed, and one that is not there.
     let broken: String = report()
         .lines()
         .filter(|line| !line.starts_with("Process Creation"))
-        .map(|line| match line.starts_with("Execl") && line.contains("samples") {
-            true => "Execl Throughput                         no output\n".to_string(),
-            false => line.to_string() + "\n",
-        })
+        .map(|line| if line.starts_with("Execl") && line.contains("samples") { "Execl Throughput                         no output\n".to_string() } else { line.to_string() + "\n" })
         .collect();
     let found = one(&broken
         .replace("Index Values ", "Partial Index")
         .replace("Index Score ", "Index Score (Partial Only) "));
     assert_eq!(found.index.iter().map(|one| one.partial).collect::<Vec<_>>(), [true, true]);
-    assert!(says(&found, "without Process Creation: no full index"), "{:?}", found.remarks);
+    assert!(says(&found, "without Process Creation, so no full index"), "{:?}", found.remarks);
     assert!(
         found.index[0].recomputed.is_some_and(|score| (score - 200.0).abs() < 0.1),
         "{:?}",
@@ -240,14 +234,14 @@ fn damage_is_said() {
     let failed = one(
         "Benchmark Run: x\n4 CPUs in system; running 1 parallel copy of tests\nPipe Throughput  nan lps   (10.0 s, 7 samples)\nProcess Creation  no output\nhello\n",
     );
-    assert!(reason(&failed, "pipe@free?copies=1").contains("no number"));
+    assert!(reason(&failed, "pipe@free?copies=1").contains("no valid score"));
     assert!(reason(&failed, "spawn@free?copies=1").contains("no output"));
     assert!(says(&failed, "\"hello\"") && failed.index.is_empty());
     // Other tests keep their own names; without the line that tells it there is no number of
     // copies.
     let other = one("Benchmark Run: x\n2D graphics: rectangles   12.5 score (3.0 s, 2 samples)\n");
     assert_eq!(median(&other, "2d-graphics-rectangles@free"), Some(12.5));
-    assert!(says(&other, "does not tell how many copies"));
+    assert!(says(&other, "the number of copies of a section is unknown"));
 }
 
 /// Cut anywhere: refused or read, and never a number that the whole file does not have. Every fifth
@@ -352,11 +346,11 @@ fn what_is_read_for_something_else_is_said() {
             &format!("{score:>12}    {:.1}", score.parse::<f64>().expect("a number") / 0.6),
         )
     };
-    assert_eq!(of(&eight("212.0"), EIGHT), ["2.0 times"]);
+    assert_eq!(of(&eight("212.0"), EIGHT), ["2.0 ×"]);
     assert_eq!(of(&eight("120.0"), EIGHT), [""; 0]);
     // More copies than CPUs: of Whetstone each has CPU time of its own.
     let one_cpu = plain.replace("4 CPUs in", "1 CPU in");
-    assert_eq!(of(&one_cpu, CPU_TIME), ["2.0 times, on 1 CPUs"]);
+    assert_eq!(of(&one_cpu, CPU_TIME), ["2.0 × on 1 CPUs"]);
     assert_eq!(of(&plain.replace("4 CPUs in", "2 CPUs in"), CPU_TIME), [""; 0]);
     let sixteen = plain.replace("running 4 parallel", "running 16 parallel").replace("4 CPUs", "96 CPUs");
     assert_eq!(of(&sixteen, CAPPED), ["of 96 CPUs"]);

@@ -77,10 +77,7 @@ fn in_rows(page: &str) -> String {
         let is_line = !BREAK.replace_all(inner.as_str().trim(), "").contains('\n');
         let joins = is_line && beside == Some(after) && between.trim().is_empty();
         rows.push_str(if joins { "" } else { between });
-        match is_line {
-            true => rows.extend([&found[1], inner.as_str().trim(), "</td>"]),
-            false => rows.push_str(whole.as_str()),
-        }
+        if is_line { rows.extend([&found[1], inner.as_str().trim(), "</td>"]) } else { rows.push_str(whole.as_str()) }
         after = whole.end();
         beside = is_line.then_some(after);
     }

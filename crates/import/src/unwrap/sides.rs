@@ -48,10 +48,7 @@ fn unified(lines: &[&str]) -> Option<Vec<Plain>> {
         if line.starts_with("--- ") && next.starts_with("+++ ") {
             let (old, new) = (name(line), name(next));
             // git calls both by the file's name.
-            names = match old == new {
-                true => [BEFORE, AFTER].map(|side| format!("{old} {side}")),
-                false => [old, new],
-            };
+            names = if old == new { [BEFORE, AFTER].map(|side| format!("{old} {side}")) } else { [old, new] };
             inside = false;
         } else if PLACE.is_match(line) {
             inside = true;
@@ -274,10 +271,7 @@ fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
         let is_line = |line: &str| !strict || line.contains(": ") || line.split_whitespace().count() > 3;
         let skeletons = |one: &Plain| one.text.lines().map(skeleton).collect::<Vec<_>>();
         let first = skeletons(all.first()?);
-        let alike = match strict {
-            true => all.iter().all(|one| skeletons(one) == first),
-            false => all[1..].iter().any(|one| skeletons(one).iter().any(|line| first.contains(line))),
-        };
+        let alike = if strict { all.iter().all(|one| skeletons(one) == first) } else { all[1..].iter().any(|one| skeletons(one).iter().any(|line| first.contains(line))) };
         let own: usize = all.iter().map(|one| one.text.lines().count()).sum();
         let lines_are =
             others.len() <= own && all.iter().all(|one| is_name(one) && one.text.lines().all(is_line));

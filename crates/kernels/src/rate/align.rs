@@ -8,17 +8,18 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::ALIGN,
     title: "align: Smith-Waterman sequence alignment",
-    about: "Aligns 2000-letter sequences with mutated copies of themselves (substitutions, insertions, deletions \
-            amid foreign letters) by the full dynamic programming matrix with affine gaps, anti-diagonal by \
-            anti-diagonal in 16-bit integers, each pair both ways round. Checked: each score is that of the planted \
-            mutations, both ways. Stays in the caches: the footprint does not matter.",
-    reading: "Matrix cells per second: additions and maxima on vectors of 16-bit integers with loads from L1. Vector \
-              width, clock and L1 bandwidth move it; memory does not.",
+    about: "Aligns sequences of 2000 letters with mutated copies by the full dynamic-programming matrix with affine \
+            gaps, in 16-bit integers.",
+    reading: "Matrix cells a second; more is better. The work is additions and maxima on 16-bit vectors with loads \
+              from L1. Vector width, clock and L1 bandwidth decide; memory does not.",
+    method: "Copies have substitutions, insertions and deletions amid foreign letters. The matrix is filled by \
+             anti-diagonals, each pair both ways round. Each score must be that of the planted mutations. The data \
+             stays in the caches at any footprint.",
     source: file!(),
     character: Character::Integer,
     units: "cells",
@@ -176,7 +177,7 @@ fn pair(mix: &mut Mix, length: usize) -> Pair {
     Pair { one, other, score }
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Align::new(PAIRS, LENGTH)))
 }
 

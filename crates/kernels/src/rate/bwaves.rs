@@ -15,7 +15,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
 use flow::{Flow, Square};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod flow;
@@ -23,13 +23,13 @@ mod flow;
 pub(super) const COMPONENT: Component = Component {
     id: ids::BWAVES,
     title: "Blast wave, implicit, 5x5 blocks by Bi-CGstab",
-    about: "Solves one implicit step of a linearised compressible viscous blast wave on a periodic 3-D grid: five \
-            unknowns a cell, a 7-point stencil of stored 5x5 blocks, twelve iterations of Bi-CGstab. The right-hand \
-            side belongs to a known field: the residual, recomputed, and the distance from that field are checked, \
-            and every bit of the solution is in the checksum.",
-    reading: "Million cells a second through one Bi-CGstab iteration (two block matrix products). 2.8 kB of matrix \
-              stream by for each: it is built to need memory bandwidth. A run shows what bounds it: column \"bound \
-              by\".",
+    about: "Solves one implicit step of a viscous blast wave on a periodic 3-D grid. Each cell has five unknowns and \
+            a 7-point stencil of 5×5 blocks.",
+    reading: "Million cells a second through one Bi-CGstab iteration; more is better. Each cell streams 2.8 kB of \
+              matrix, so it needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "The equations are linearised and compressible, with twelve iterations of Bi-CGstab. The right-hand side \
+             belongs to a known field. The recomputed residual and the distance from that field are checked. The \
+             checksum covers every bit of the solution.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell iterations",
@@ -260,25 +260,25 @@ struct Bwaves {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Bwaves::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Bwaves::new(arena)?))
 }
 
 impl Bwaves {
-    fn new(room: &mut Room) -> Result<Bwaves> {
-        let grid = Grid::within(room.bytes)?;
+    fn new(arena: &mut Arena) -> Result<Bwaves> {
+        let grid = Grid::within(arena.bytes)?;
         let count = grid.cells() * VARS;
         let mut made = Bwaves {
             grid,
-            matrix: room.f64s(grid.cells() * 7 * VARS * VARS)?,
-            right: room.f64s(count)?,
-            x: room.f64s(count)?,
-            r: room.f64s(count)?,
-            p: room.f64s(count)?,
-            v: room.f64s(count)?,
-            t: room.f64s(count)?,
+            matrix: arena.f64s(grid.cells() * 7 * VARS * VARS)?,
+            right: arena.f64s(count)?,
+            x: arena.f64s(count)?,
+            r: arena.f64s(count)?,
+            p: arena.f64s(count)?,
+            v: arena.f64s(count)?,
+            t: arena.f64s(count)?,
             edged: vec![0.0; VARS * (grid.nx + 2)],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         };
         assemble(grid, &mut made.matrix);
         known(grid, |row, line| made.x[row * line.len()..][..line.len()].copy_from_slice(line));

@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod board;
 mod search;
@@ -22,12 +22,13 @@ use search::{Search, Slot};
 pub(super) const COMPONENT: Component = Component {
     id: ids::CHESS,
     title: "chess: move generation and alpha-beta search",
-    about: "Counts the legal games of the published perft positions on bitboards (make, unmake, sliding attacks by \
-            subtraction) and searches positions and their mirror images by alpha-beta to a fixed depth with a \
-            transposition table of 512 KiB. Checked: every count is the published one, every search finds the known \
-            score and the mirror image the same. Stays in the caches: the footprint does not matter.",
-    reading: "Positions reached per second: branches that hardly predict, bit tricks on 64-bit words, short \
-              dependent chains. Clock, branch predictor and L2 latency move it; memory does not.",
+    about: "Counts legal chess positions on bitboards (perft), and searches positions to a fixed depth by \
+            alpha-beta.",
+    reading: "Positions a second; more is better. Branches are hard to predict, with bit operations on 64-bit words \
+              and short dependent chains. Clock, branch predictor and L2 latency decide; memory does not.",
+    method: "Moves are made and unmade, with sliding attacks by subtraction and a transposition table of 512 KiB. \
+             Every count must be the published one. Every search must find the known score, and the same for the \
+             mirror image. The data stays in the caches at any footprint.",
     source: file!(),
     character: Character::Branchy,
     units: "positions",
@@ -66,7 +67,7 @@ struct Chess {
     reached: u64,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(with(COUNTS, SEARCHES)?))
 }
 

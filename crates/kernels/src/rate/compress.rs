@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod huffman;
 mod lz;
@@ -19,14 +19,14 @@ use lz::Packer;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::COMPRESS,
-    title: "compress: LZ77 and Huffman, there and back",
-    about: "Compresses 3 MiB of text-like and 3 MiB of record-like data by LZ77 (hash chains in a window of 64 KiB, \
-            lazy matching) with canonical Huffman codes per block, and decompresses them. Checked: what comes back is \
-            what went in, and the packed stream still has the seal taken when it was written. Stays in the caches: \
-            the footprint does not matter.",
-    reading: "Bytes compressed and decompressed per second. Most time goes into following hash chains and comparing \
-              strings: branches that hardly predict, dependent loads from L1 and L2. Clock, branch predictor and L2 \
-              move it.",
+    title: "compress: LZ77 and Huffman",
+    about: "Compresses 3 MiB of text-like and 3 MiB of record-like data by LZ77 with Huffman codes, and decompresses \
+            them.",
+    reading: "Bytes compressed and decompressed a second; more is better. Most time goes into following hash chains \
+              and comparing strings. Clock, branch predictor and L2 decide.",
+    method: "Hash chains cover a window of 64 KiB, with lazy matching and canonical codes for each block. The output \
+             must equal the input, and the packed stream must keep the checksum taken when it was written. The data \
+             stays in the caches at any footprint.",
     source: file!(),
     character: Character::Branchy,
     units: "bytes",
@@ -89,7 +89,7 @@ fn sample(bytes: usize) -> Vec<u8> {
     data
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Compress::new(sample(BYTES))))
 }
 

@@ -11,16 +11,17 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::DENSE,
     title: "Dense linear equations by LU factorisation",
-    about: "Solves 144 systems of 512 equations one after the other by recursive LU factorisation with partial \
-            pivoting, whose time goes into a register-blocked matrix product. Every solution is checked by HPL's \
-            scaled residual and is in the checksum with all its bits. 6 MB are used, whatever the footprint.",
-    reading: "Million multiply-and-add pairs a second. The width of the vector units and the frequency that they can \
-              hold under full load decide; the data stay in the second- and third-level caches.",
+    about: "Solves 144 systems of 512 linear equations by recursive LU factorisation with partial pivoting. Most \
+            time is a register-blocked matrix product.",
+    reading: "Million multiply-and-add pairs a second; more is better. The width of the vector units and their clock \
+              under full load decide. The data stays in L2 and L3.",
+    method: "Every solution is checked by HPL's scaled residual, and all its bits are in the checksum. It uses 6 MB \
+             at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "multiply-adds",
@@ -215,8 +216,8 @@ struct Dense {
     x: Vec<f64>,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Dense::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Dense::new(arena)?))
 }
 
 /// Columns of a system and then its right-hand side.
@@ -226,15 +227,15 @@ fn system(pool: &[f64], index: usize) -> &[f64] {
 }
 
 impl Dense {
-    fn new(room: &mut Room) -> Result<Dense> {
+    fn new(arena: &mut Arena) -> Result<Dense> {
         let mut made = Dense {
-            pool: room.f64s((ORDER + 1) * ORDER + SYSTEMS * TALL)?,
-            a: room.f64s(ORDER * STRIDE)?,
+            pool: arena.f64s((ORDER + 1) * ORDER + SYSTEMS * TALL)?,
+            a: arena.f64s(ORDER * STRIDE)?,
             packs: Packs { left: vec![0.0; ORDER * ORDER / 2], right: vec![0.0; ORDER / 2 * ACROSS] },
             pivots: vec![0; ORDER],
             x: vec![0.0; SYSTEMS * ORDER],
         };
-        ensure!(made.bytes() <= room.bytes, "dense needs {} bytes, and got {}", made.bytes(), room.bytes);
+        ensure!(made.bytes() <= arena.bytes, "dense needs {} bytes, and got {}", made.bytes(), arena.bytes);
         let mut mix = Mix(SEED);
         made.pool.fill_with(|| mix.unit() - 0.5);
         Ok(made)

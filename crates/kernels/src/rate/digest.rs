@@ -9,7 +9,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,14 @@ mod tests;
 pub(super) const COMPONENT: Component = Component {
     id: ids::DIGEST,
     title: "digest: SHA-256, ChaCha20 and CRC-32",
-    about: "Enciphers 128 KiB again and again by ChaCha20 (64 blocks at a time), takes the CRC-32 of all of it and \
-            the SHA-256 of a quarter, then deciphers it all backwards and does the same at every step. Checked: the \
-            plain text comes back, both ways have the same digests, and the published vectors hold (FIPS 180-4: a \
-            million letters a; RFC 8439; CRC check value). Stays in the caches: the footprint does not matter.",
-    reading: "Bytes per second, each counted once for every algorithm that reads it. SHA-256 (most of the time) is \
-              one chain of 32-bit additions and rotations, ChaCha20 vector integer work, CRC-32 table look-ups. \
-              Clock and integer units move it; memory does not.",
+    about: "Enciphers and deciphers 128 KiB by ChaCha20 again and again, with the CRC-32 of all and the SHA-256 of a \
+            quarter.",
+    reading: "Bytes a second, counted once for each algorithm; more is better. SHA-256 takes most time: one chain of \
+              32-bit additions and rotations. ChaCha20 is vector integer work, CRC-32 table look-ups. Clock and \
+              integer units decide; memory does not.",
+    method: "ChaCha20 works on 64 blocks at a time. Deciphering goes backwards with the same digests at every step. \
+             The plain text must return with equal digests both ways. The published vectors must hold (FIPS 180-4, \
+             RFC 8439, CRC check value). The data stays in the caches at any footprint.",
     source: file!(),
     character: Character::Integer,
     units: "bytes",
@@ -281,7 +282,7 @@ struct Digest {
     rounds: usize,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Digest::new(ROUNDS)))
 }
 

@@ -11,7 +11,7 @@ use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod pencil;
@@ -19,13 +19,13 @@ mod pencil;
 pub(super) const COMPONENT: Component = Component {
     id: ids::FOURIER,
     title: "Fourier transforms",
-    about: "Complex fast Fourier transforms of eight fields in a box, twice forth and back, in double precision. Between \
-            them every wave is turned by the phase that belongs to a shift. Checked: the fields come back shifted, \
-            at every point, and the waves' energy is the fields' (Parseval); the checksum is of the fields and the \
-            energies.",
-    reading: "A point is transformed once forth and once back. Five passes over the box with long strides, and some \
-              100 operations for each point in caches between: it is built to need memory bandwidth, TLB and vector \
-              units. A run shows what bounds it: column \"bound by\".",
+    about: "Transforms eight complex fields in a box by fast Fourier transforms, twice forth and back, in double \
+            precision.",
+    reading: "Million points a second, each transformed once forth and back; more is better. It makes five passes \
+              with long strides and about 100 operations for each point. It needs memory bandwidth, TLB and vector \
+              units. The column \"bound by\" of a run names the actual limit.",
+    method: "Between transforms every wave is turned by the phase of a shift. Every point must come back shifted, \
+             and the energy of waves and fields must agree (Parseval). The checksum covers fields and energies.",
     source: file!(),
     character: Character::Bandwidth,
     units: "points",
@@ -85,9 +85,9 @@ struct Field {
 }
 
 impl Field {
-    fn new(room: &mut Room, shape: &Shape) -> Result<Field> {
+    fn new(arena: &mut Arena, shape: &Shape) -> Result<Field> {
         let count = (shape.lines + 1) * LANES;
-        let (re, im) = (room.f64s(count)?, room.f64s(count)?);
+        let (re, im) = (arena.f64s(count)?, arena.f64s(count)?);
         let skip = [&re, &im].map(|block| block.as_ptr().align_offset(64).min(LANES));
         Ok(Field { re, im, skip })
     }
@@ -129,15 +129,15 @@ struct Fourier {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let shape = Shape::within(room.bytes)?;
-    Ok(Box::new(Fourier::new(room, shape)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let shape = Shape::within(arena.bytes)?;
+    Ok(Box::new(Fourier::new(arena, shape)?))
 }
 
 impl Fourier {
-    fn new(room: &mut Room, shape: Shape) -> Result<Fourier> {
-        let mut start = Field::new(room, &shape)?;
-        let mut field = Field::new(room, &shape)?;
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Fourier> {
+        let mut start = Field::new(arena, &shape)?;
+        let mut field = Field::new(arena, &shape)?;
         let mut mix = Mix(0xf0);
         let (re, im) = start.parts_mut();
         for lines in [re, im] {
@@ -156,7 +156,7 @@ impl Fourier {
             pencil,
             spare,
             energy: [0.0; LANES],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         })
     }
     /// Along x or y, or back (by the transform with real and imaginary parts exchanged).

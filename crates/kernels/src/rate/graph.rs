@@ -1,4 +1,4 @@
-//! A graph that fills the room: breadth-first search and shortest paths from its hub.
+//! A graph that fills the arena: breadth-first search and shortest paths from its hub.
 //!
 //! Literature: D. Chakrabarti, Y. Zhan and C. Faloutsos, "R-MAT: A Recursive Model for Graph
 //! Mining" (2004), with probabilities 9/16, 3/16, 3/16, 1/16; E. W. Dijkstra, "A Note on Two
@@ -9,18 +9,18 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::ensure;
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::GRAPH,
     title: "graph: breadth-first search and shortest paths",
-    about: "Searches an R-MAT graph (adjacency lists with weights 1 to 255, fills the room) breadth-first and finds \
-            shortest paths by Dijkstra's algorithm with Dial's buckets (doubly linked lists through the vertices). \
-            Checked at every edge: its ends are at most a level apart and obey the triangle inequality; every \
-            vertex has a parent one level up and a neighbour that its distance comes from.",
-    reading: "Edges followed per second: nearly each is a read somewhere else in memory. It is built to need low \
-              memory latency, large caches, huge pages and many misses in flight. A run shows what bounds it: \
-              column \"bound by\".",
+    about: "Searches an R-MAT graph breadth-first and finds shortest paths by Dijkstra's algorithm.",
+    reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It needs \
+              low memory latency, large caches, huge pages and many misses in flight. The column \"bound by\" of a \
+              run names the actual limit.",
+    method: "Adjacency lists with weights 1–255 fill the footprint. Dijkstra uses Dial's buckets, doubly linked \
+             lists through the vertices. At every edge the ends are at most a level apart and obey the triangle \
+             inequality. Every vertex has a parent one level up and a neighbour that its distance comes from.",
     source: file!(),
     character: Character::Latency,
     units: "edges",
@@ -83,23 +83,23 @@ impl Edges {
     }
 }
 
-fn make(room: &mut Room) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Graph::new(room)?))
+fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
+    Ok(Box::new(Graph::new(arena)?))
 }
 
 impl Graph {
-    fn new(room: &mut Room) -> anyhow::Result<Graph> {
-        let most = room.bytes / (VERTEX + 12 * EDGE);
-        ensure!(most >= 1024, "the graph needs 128 KiB or more; the room has {} bytes", room.bytes);
+    fn new(arena: &mut Arena) -> anyhow::Result<Graph> {
+        let most = arena.bytes / (VERTEX + 12 * EDGE);
+        ensure!(most >= 1024, "the graph needs 128 KiB or more; the arena has {} bytes", arena.bytes);
         let count = 1u64 << most.ilog2().min(31);
-        let edges = ((room.bytes - VERTEX * count - 16) / EDGE).min(u64::from(NONE) - 1) & !1;
+        let edges = ((arena.bytes - VERTEX * count - 16) / EDGE).min(u64::from(NONE) - 1) & !1;
         let (size, length) = (usize::try_from(count)?, usize::try_from(edges)?);
         let mut graph = Graph {
             root: 0,
-            arcs: room.u64s(length)?,
-            vertices: room.u32s(4 * (size + 1))?,
-            visits: room.u64s(size)?,
-            queue: room.u32s(size)?,
+            arcs: arena.u64s(length)?,
+            vertices: arena.u32s(4 * (size + 1))?,
+            visits: arena.u64s(size)?,
+            queue: arena.u32s(size)?,
             reached: 0,
             edges: 0,
         };
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     fn small(bytes: u64) -> anyhow::Result<Graph> {
-        let mut graph = Graph::new(&mut Room::new(bytes))?;
+        let mut graph = Graph::new(&mut Arena::new(bytes))?;
         graph.iterate();
         Ok(graph)
     }

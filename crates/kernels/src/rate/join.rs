@@ -1,4 +1,4 @@
-//! Two tables joined on their keys, by hashing and by sorting, filling the room.
+//! Two tables joined on their keys, by hashing and by sorting, filling the arena.
 //!
 //! Literature: H. H. Seward, "Information Sorting in the Application of Electronic Digital
 //! Computers to Business Operations" (1954: counting and radix sort); D. E. Knuth, "The Art of
@@ -8,17 +8,19 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::ensure;
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::JOIN,
     title: "join: hash join, radix sort and merge join",
-    about: "Joins two tables of 64-bit rows (fill the room) on 32-bit keys: once by a hash table with linear \
-            probing, once by sorting both (radix sort in three passes) and merging. Checked: both find the matches \
-            and the sum that the tables were made with; the sorted tables are in order and have the same rows.",
-    reading: "Rows per second, each counted once for either join. Hashing reads all over memory with many misses in \
-              flight at once, sorting writes to 2048 places at a time: it is built to need low memory latency, many \
-              misses in flight, TLB reach and write bandwidth. A run shows what bounds it: column \"bound by\".",
+    about: "Joins two tables of 64-bit rows on 32-bit keys, once by a hash table and once by sorting and merging \
+            both.",
+    reading: "Rows a second, counted once for either join; more is better. Hashing reads all over memory, and \
+              sorting writes to 2048 places at once. It needs low memory latency, many misses in flight, TLB reach \
+              and write bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "The tables fill the footprint. The hash table probes linearly; the radix sort takes three passes. Both \
+             joins must find the matches and the sum that the tables were made with. The sorted tables must be in \
+             order with the same rows.",
     source: file!(),
     character: Character::Latency,
     units: "rows",
@@ -54,21 +56,21 @@ fn key(row: u64) -> u64 {
     u64::from(key ^ key >> 13)
 }
 
-fn make(room: &mut Room) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Join::new(room)?))
+fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
+    Ok(Box::new(Join::new(arena)?))
 }
 
 impl Join {
-    fn new(room: &mut Room) -> anyhow::Result<Join> {
-        let rows = (room.bytes / (8 * WORDS)).min(1 << 30);
-        ensure!(rows >= 1000, "the join needs 72,000 bytes or more; the room has {}", room.bytes);
+    fn new(arena: &mut Arena) -> anyhow::Result<Join> {
+        let rows = (arena.bytes / (8 * WORDS)).min(1 << 30);
+        ensure!(rows >= 1000, "the join needs 72,000 bytes or more; the arena has {}", arena.bytes);
         let count = usize::try_from(rows)?;
         let mut join = Join {
-            small: room.u64s(count)?,
-            large: room.u64s(2 * count)?,
-            table: room.u64s(2 * count)?,
-            sorted: room.u64s(2 * count)?,
-            spare: room.u64s(2 * count)?,
+            small: arena.u64s(count)?,
+            large: arena.u64s(2 * count)?,
+            table: arena.u64s(2 * count)?,
+            sorted: arena.u64s(2 * count)?,
+            spare: arena.u64s(2 * count)?,
             known: [0; 2],
             hashed: [0; 2],
             merged: [0; 2],
@@ -282,7 +284,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn joined(bytes: u64) -> anyhow::Result<Join> {
-        let mut join = Join::new(&mut Room::new(bytes))?;
+        let mut join = Join::new(&mut Arena::new(bytes))?;
         join.iterate();
         Ok(join)
     }

@@ -13,7 +13,7 @@ use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 mod collide;
@@ -21,12 +21,13 @@ mod collide;
 pub(super) const COMPONENT: Component = Component {
     id: ids::LBM,
     title: "Lattice Boltzmann flow",
-    about: "A viscous flow (three crossed shear waves in a periodic box) by the lattice Boltzmann method with 19 \
-            velocities. Checked: mass and momentum are conserved, each wave has decayed as linear theory of the \
-            scheme predicts, every population is near its weight; the checksum is of all populations.",
-    reading: "A cell update reads and writes 152 bytes in 19 streams and does some 230 floating-point operations: \
-              it is built to need memory bandwidth first, vector units next, and prefetchers that follow many \
-              streams. A run shows what bounds it: column \"bound by\".",
+    about: "Simulates a viscous flow, three crossed shear waves in a periodic box, by the lattice Boltzmann method \
+            with 19 velocities.",
+    reading: "Million cell updates a second; more is better. Each moves 152 bytes in 19 streams with about 230 \
+              floating-point operations. It needs memory bandwidth, vector units, and prefetchers for many streams. \
+              The column \"bound by\" of a run names the actual limit.",
+    method: "Mass and momentum must be conserved, and each wave must decay as the scheme's linear theory predicts. \
+             Every population must be near its weight. The checksum covers all populations.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
@@ -192,20 +193,20 @@ struct Flow {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let mut flow = Flow::new(room, Shape::within(room.bytes)?)?;
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let mut flow = Flow::new(arena, Shape::within(arena.bytes)?)?;
     flow.reset();
     Ok(Box::new(flow))
 }
 
 impl Flow {
-    fn new(room: &mut Room, shape: Shape) -> Result<Flow> {
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Flow> {
         let waves = shape.sides.map(wave);
         let scaled = waves[0].each_ref().map(|wave| wave.iter().map(|value| SPEED * value).collect());
-        let grid = room.f64s(Q * shape.stride + LANES)?;
+        let grid = arena.f64s(Q * shape.stride + LANES)?;
         // Rows begin with a cache line.
         let skip = grid.as_ptr().align_offset(64).min(LANES);
-        Ok(Flow { shape, grid, skip, waves, scaled, steps: room.steps.clone() })
+        Ok(Flow { shape, grid, skip, waves, scaled, steps: arena.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {

@@ -7,7 +7,7 @@
 //! branch per bytecode, which decides all.
 
 use super::{Character, Component, Sum, Work, ids};
-use sys::block::Room;
+use sys::block::Arena;
 
 mod compiler;
 #[cfg(test)]
@@ -19,12 +19,12 @@ use vm::{Machine, Op};
 pub(super) const COMPONENT: Component = Component {
     id: ids::MACHINE,
     title: "machine: a bytecode interpreter",
-    about: "Runs seven programs (prime sieve, queens, Fibonacci and Ackermann recursion, Collatz, palindromes, \
-            heapsort), compiled from source by its own compiler, on a stack machine. Checked: \
-            every result is the known one and the number of bytecodes is that of the first run. Stays in the caches: \
-            the footprint does not matter.",
-    reading: "Bytecodes per second: an indirect branch each, a chain through the stack in L1. Clock, indirect-branch \
-              prediction (and what guards against Spectre cost it) and store forwarding move it.",
+    about: "Runs seven small programs (prime sieve, queens, recursion, Collatz, palindromes, heapsort) on a \
+            stack-based bytecode interpreter.",
+    reading: "Bytecodes a second; more is better. Each is an indirect branch and a chain through the stack in L1. \
+              Clock, indirect-branch prediction, Spectre mitigations and store forwarding decide.",
+    method: "The programs are compiled from source by the benchmark's own compiler. Every result must be the known \
+             one, and the number of bytecodes that of the first run. The data stays in the caches at any footprint.",
     source: file!(),
     character: Character::Branchy,
     units: "bytecodes",
@@ -102,7 +102,7 @@ struct Programs {
     first: Vec<u64>,
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Programs::new(PROGRAMS)?))
 }
 

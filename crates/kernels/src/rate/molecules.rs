@@ -12,17 +12,18 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MOLECULES,
     title: "Molecular dynamics of a Lennard-Jones liquid",
-    about: "Moves 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are built anew every ten \
-            steps. Energy and momentum must be conserved, the forces at the end must be those of a sum over all pairs, \
-            and every bit of the positions and velocities is in the checksum: the motion is chaotic, so one wrong bit \
-            anywhere changes it. 1.3 MB are used, whatever the footprint.",
-    reading: "Million atom steps a second. Floating point in vectors with divisions and masks, from the second-level \
-              cache: the frequency under load and the width of the vector units decide.",
+    about: "Simulates 4000 atoms of a liquid by velocity Verlet, with cluster pair lists that are rebuilt every ten \
+            steps.",
+    reading: "Million atom steps a second; more is better. The work is vector floating point with divisions and \
+              masks, from L2. The clock under load and the width of the vector units decide.",
+    method: "Energy and momentum must be conserved, and the final forces must equal a sum over all pairs. The \
+             checksum covers all positions and velocities. The motion is chaotic, so one wrong bit changes it. It \
+             uses 1.3 MB at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "atom steps",
@@ -127,12 +128,12 @@ struct Molecules {
     energy: f64,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Molecules::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Molecules::new(arena)?))
 }
 
 impl Molecules {
-    fn new(room: &Room) -> Result<Molecules> {
+    fn new(arena: &Arena) -> Result<Molecules> {
         let zero = vec![[[0.0; LANES]; 3]; CLUSTERS];
         let mut made = Molecules {
             start: [zero.clone(), zero.clone()],
@@ -147,7 +148,12 @@ impl Molecules {
             skips: [[0.0; LANES]; LANES + 1],
             energy: 0.0,
         };
-        ensure!(made.bytes() <= room.bytes, "molecules needs {} bytes, and got {}", made.bytes(), room.bytes);
+        ensure!(
+            made.bytes() <= arena.bytes,
+            "molecules needs {} bytes, and got {}",
+            made.bytes(),
+            arena.bytes
+        );
         for lane in 0..LANES {
             made.skips[lane + 1][..=lane].fill(1e9);
         }

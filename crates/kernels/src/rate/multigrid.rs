@@ -11,19 +11,20 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Context, Result};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MULTIGRID,
     title: "Poisson's equation by multigrid",
-    about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid: red-black Gauss-Seidel, full \
-            weighting, trilinear interpolation. The right-hand side belongs to a known field: that every cycle shrinks \
-            the residual by the factor that theory promises, and how far the result is from that field, are checked, \
-            and every bit of the solution is in the checksum.",
-    reading: "Million cells of the finest grid a second through one V-cycle: about ten passes over memory with a \
-              few additions for each value. It is built to need memory bandwidth, then caches that hold three \
-              planes of a grid. A run shows what bounds it: column \"bound by\".",
+    about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid, on grids from fine to coarse \
+            and back.",
+    reading: "Million cells of the finest grid a second through one V-cycle; more is better. A cycle takes about ten \
+              passes over memory with few additions. It needs memory bandwidth, then caches for three planes of a \
+              grid. The column \"bound by\" of a run names the actual limit.",
+    method: "Smoothing is red-black Gauss-Seidel, with full weighting and trilinear interpolation. The right-hand \
+             side belongs to a known field. Every cycle must shrink the residual as theory predicts, and the result \
+             must be near that field. The checksum covers every bit of the solution.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell cycles",
@@ -256,23 +257,23 @@ struct Multigrid {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Multigrid::new(room)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    Ok(Box::new(Multigrid::new(arena)?))
 }
 
 impl Multigrid {
-    fn new(room: &mut Room) -> Result<Multigrid> {
-        let shapes = shapes(room.bytes)
-            .with_context(|| format!("multigrid needs 300000 bytes at least, and got {}", room.bytes))?;
+    fn new(arena: &mut Arena) -> Result<Multigrid> {
+        let shapes = shapes(arena.bytes)
+            .with_context(|| format!("multigrid needs 300000 bytes at least, and got {}", arena.bytes))?;
         let fine = shapes[0];
         let points = shapes.iter().map(|shape| shape.points()).sum();
         let mut made = Multigrid {
-            u: room.f64s(points)?,
-            f: room.f64s(points)?,
-            planes: room.f64s(3 * fine.plane())?,
+            u: arena.f64s(points)?,
+            f: arena.f64s(points)?,
+            planes: arena.f64s(3 * fine.plane())?,
             lines: vec![0.0; 2 * (fine.nx + LANES)],
             squares: [0.0; CYCLES],
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
             shapes,
         };
         known(fine, |at, line| made.u[at..at + fine.nx].copy_from_slice(line));

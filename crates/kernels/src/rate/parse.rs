@@ -8,7 +8,7 @@
 
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
-use sys::block::Room;
+use sys::block::Arena;
 
 mod automaton;
 mod json;
@@ -20,12 +20,12 @@ use json::{Node, Tally};
 pub(super) const COMPONENT: Component = Component {
     id: ids::PARSE,
     title: "parse: regular expressions and JSON",
-    about: "Searches 1 MiB of log lines for six regular expressions at once (Thompson's automaton made deterministic \
-            by subsets), and parses 1 MiB of JSON into a tree that it then walks; again and again. Checked: lines \
-            found, values of each kind and the sum of the numbers are those that the texts were made with, and the \
-            tree written out is the text. Stays in the caches: the footprint does not matter.",
-    reading: "Bytes of text per second. The automaton is a chain of dependent loads from L1 and L2, the parser \
-              branches on every few bytes. Clock, branch predictor and load latency move it.",
+    about: "Searches 1 MiB of log lines for six regular expressions at once, and parses 1 MiB of JSON into a tree.",
+    reading: "Bytes of text a second; more is better. The automaton is a chain of dependent loads from L1 and L2, \
+              and the parser branches every few bytes. Clock, branch predictor and load latency decide.",
+    method: "Thompson's automaton is made deterministic by subsets, and the tree is walked. Lines found, values of \
+             each kind and the sum of numbers must be those of the generated texts. The tree written out must be the \
+             text. The data stays in the caches at any footprint.",
     source: file!(),
     character: Character::Branchy,
     units: "bytes",
@@ -99,7 +99,7 @@ fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
     (text.into_bytes(), lines)
 }
 
-fn make(_: &mut Room) -> anyhow::Result<Box<dyn Work>> {
+fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
     Ok(Box::new(Parse::new(BYTES, PASSES)?))
 }
 

@@ -10,17 +10,18 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, ensure};
-use sys::block::Room;
+use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::RAYS,
     title: "Path caster over spheres",
-    about: "Casts sixteen paths a pixel through 3000 spheres in a hierarchy of boxes: matt, mirrors, glass. The outline of \
-            a sphere must have the area that geometry says, no pixel may be brighter than the sky, and one pixel in 199 \
-            is cast again without the hierarchy and must have the same bits; every bit of the picture is in the \
-            checksum. 1.1 MB are used, whatever the footprint.",
-    reading: "Million paths a second. Scalar floating point with square roots, divisions and branches that depend on \
-              them: frequency, branch prediction and the first two levels of cache decide.",
+    about: "Casts sixteen paths a pixel through 3000 spheres in a hierarchy of boxes, with matt, mirror and glass \
+            surfaces.",
+    reading: "Million paths a second; more is better. The work is scalar floating point with square roots, divisions \
+              and dependent branches. Clock, branch prediction, L1 and L2 decide.",
+    method: "The outline of a sphere must have its geometric area, and no pixel may be brighter than the sky. One \
+             pixel in 199 is cast again without the hierarchy and must have the same bits. The checksum covers every \
+             bit of the picture. It uses 1.1 MB at any footprint.",
     source: file!(),
     character: Character::FloatingPoint,
     units: "paths",
@@ -336,9 +337,9 @@ struct Rays {
     big: u32,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
     let made = Rays { scene: Scene::new(), picture: vec![[0.0; 3]; SIDE * SIDE], big: 0 };
-    ensure!(made.bytes() <= room.bytes, "rays needs {} bytes, and got {}", made.bytes(), room.bytes);
+    ensure!(made.bytes() <= arena.bytes, "rays needs {} bytes, and got {}", made.bytes(), arena.bytes);
     Ok(Box::new(made))
 }
 

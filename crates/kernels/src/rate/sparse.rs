@@ -14,19 +14,20 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::SPARSE,
     title: "Sparse conjugate gradients",
-    about: "15 iterations of conjugate gradients on a sparse symmetric matrix (27 points around and a far one \
-            for each row) with a known solution. Checked: rows add up to 1, the residual is as small as \
-            theory promises and is what the recurrence says, the error is not above it, sums are conserved; the \
-            checksum is of the solution and the residual.",
-    reading: "Entries of the matrix multiplied and added. Each is 12 bytes of a stream and a load by its index: it \
-              is built to need memory bandwidth first, then low latency of caches and memory for the far ones. A \
-              run shows what bounds it: column \"bound by\".",
+    about: "Runs 15 iterations of conjugate gradients on a sparse symmetric matrix with 27 neighbours and one far \
+            entry in each row.",
+    reading: "Million matrix entries multiplied and added a second; more is better. Each is 12 bytes of a stream and \
+              an indexed load. It needs memory bandwidth first, then low latency for the far entries. The column \
+              \"bound by\" of a run names the actual limit.",
+    method: "The solution is known. Rows must add up to 1, and the residual must be as small as theory promises and \
+             equal the recurrence's. The error must not exceed it, and sums must be conserved. The checksum covers \
+             solution and residual.",
     source: file!(),
     character: Character::Bandwidth,
     units: "matrix entries",
@@ -160,13 +161,13 @@ fn sides(bytes: u64) -> Result<[u64; 3]> {
     Ok([x, y, rows / x / y])
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let sides = sides(room.bytes)?;
-    Ok(Box::new(System::new(room, sides)?))
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let sides = sides(arena.bytes)?;
+    Ok(Box::new(System::new(arena, sides)?))
 }
 
 impl System {
-    fn new(room: &mut Room, [nx, ny, nz]: [u64; 3]) -> Result<System> {
+    fn new(arena: &mut Arena, [nx, ny, nz]: [u64; 3]) -> Result<System> {
         let count = nx * ny * nz;
         if u32::try_from(count).is_err() {
             bail!("a sparse matrix has at most 2^32 rows");
@@ -174,16 +175,16 @@ impl System {
         let entries = usize::try_from((3 * nx - 2) * (3 * ny - 2) * (3 * nz - 2) + count)?;
         let rows = usize::try_from(count)?;
         let mut system = System {
-            ends: room.u64s(rows)?,
-            columns: room.u32s(entries)?,
-            values: room.f64s(entries)?,
-            right: room.f64s(rows)?,
-            x: room.f64s(rows)?,
-            residual: room.f64s(rows)?,
-            direction: room.f64s(rows)?,
-            product: room.f64s(rows)?,
+            ends: arena.u64s(rows)?,
+            columns: arena.u32s(entries)?,
+            values: arena.f64s(entries)?,
+            right: arena.f64s(rows)?,
+            x: arena.f64s(rows)?,
+            residual: arena.f64s(rows)?,
+            direction: arena.f64s(rows)?,
+            product: arena.f64s(rows)?,
             greatest: 0.0,
-            steps: room.steps.clone(),
+            steps: arena.steps.clone(),
         };
         let shuffle = Shuffle::new(count);
         let mut filled = 0;

@@ -7,17 +7,19 @@
 use super::{Character, Component, Mix, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::TRIAD,
     title: "Memory triad",
-    about: "STREAM's triad, a = b + s c, through three arrays that fill the room, each written in turn. Checked: \
-            every element has the bits that its recurrence gives, and that is what its closed form says; the \
-            checksum is of all three arrays.",
-    reading: "Bytes as STREAM counts them: 24 for each element, though caches that allocate on stores move 32. It \
-              is built to need memory bandwidth and nothing else. A run shows what bounds it: column \"bound by\".",
+    about: "STREAM's triad, a = b + s c, through three arrays that fill the footprint; each array is the destination \
+            in one of three passes.",
+    reading: "Bytes a second as STREAM counts them; more is better. An element counts 24 bytes, though caches that \
+              allocate on stores move 32. It needs memory bandwidth and nothing else. The column \"bound by\" of a \
+              run names the actual limit.",
+    method: "Every element must have the bits of its recurrence, which must agree with its closed form. The checksum \
+             covers all three arrays.",
     source: file!(),
     character: Character::Bandwidth,
     units: "bytes",
@@ -45,15 +47,15 @@ struct Triad {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let count = usize::try_from(room.bytes.saturating_sub(3 * 8 * PATTERN as u64) / 24)?;
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let count = usize::try_from(arena.bytes.saturating_sub(3 * 8 * PATTERN as u64) / 24)?;
     if count < PATTERN {
         bail!("a triad needs 64 KiB");
     }
     let mut mix = Mix(0x7);
     let patterns = [0, 1, 2].map(|_| (0..PATTERN).map(|_| mix.unit()).collect());
-    let arrays = [room.f64s(count)?, room.f64s(count)?, room.f64s(count)?];
-    let mut triad = Triad { arrays, patterns, steps: room.steps.clone() };
+    let arrays = [arena.f64s(count)?, arena.f64s(count)?, arena.f64s(count)?];
+    let mut triad = Triad { arrays, patterns, steps: arena.steps.clone() };
     triad.reset();
     Ok(Box::new(triad))
 }
@@ -151,8 +153,8 @@ mod tests {
     #[test]
     fn notices_faults() -> Result<(), String> {
         let patterns = [1.0, 2.0, 3.0].map(|first| (0..PATTERN).map(|at| first + at as f64).collect());
-        let mut room = Room::new(0);
-        let arrays = [0; 3].map(|_| room.f64s(5000).expect("room"));
+        let mut arena = Arena::new(0);
+        let arrays = [0; 3].map(|_| arena.f64s(5000).expect("arena"));
         let mut triad = Triad { arrays, patterns, steps: Steps::default() };
         triad.iterate();
         let right = triad.answer()?;
@@ -171,16 +173,16 @@ mod tests {
     #[test]
     fn fills_the_room() -> Result<()> {
         for bytes in [1 << 20, 16 << 20, (17 << 20) + 12345] {
-            let used = make(&mut Room::new(bytes))?.bytes();
+            let used = make(&mut Arena::new(bytes))?.bytes();
             assert!(used <= bytes && used * 10 > bytes * 9);
         }
-        assert!(make(&mut Room::new(1 << 14)).is_err());
+        assert!(make(&mut Arena::new(1 << 14)).is_err());
         Ok(())
     }
 
     #[test]
     fn stored_answer() -> Result<()> {
-        let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+        let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
         work.iterate();
         assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
         Ok(())

@@ -8,18 +8,18 @@
 use super::{Character, Component, Sum, Work, ids};
 use crate::widest::widest;
 use anyhow::{Result, bail};
-use sys::block::{Block, Room};
+use sys::block::{Arena, Block};
 use sys::steps::Steps;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::WAVES,
     title: "Electromagnetic waves",
-    about: "Two standing electromagnetic waves in a box of metal by Yee's finite differences in time: six fields. \
-            Checked: every field is everywhere what the exact solution of the difference equations is; the checksum \
-            is of all fields.",
-    reading: "A cell update moves three electric and three magnetic fields on, 36 operations on 144 bytes that come \
-              and go: it is built to need memory bandwidth, with some fifteen streams at a time. A run shows what \
-              bounds it: column \"bound by\".",
+    about: "Simulates two standing electromagnetic waves in a metal box by Yee's finite differences in time, with \
+            six fields.",
+    reading: "Million cell updates a second; more is better. Each has 36 operations on 144 bytes in about fifteen \
+              streams. It needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+    method: "Every field must equal the exact solution of the difference equations everywhere. The checksum covers \
+             all fields.",
     source: file!(),
     character: Character::Bandwidth,
     units: "cell updates",
@@ -191,19 +191,19 @@ struct Waves {
     steps: Steps,
 }
 
-fn make(room: &mut Room) -> Result<Box<dyn Work>> {
-    let shape = Shape::within(room.bytes)?;
-    let mut waves = Waves::new(room, shape)?;
+fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
+    let shape = Shape::within(arena.bytes)?;
+    let mut waves = Waves::new(arena, shape)?;
     waves.reset();
     Ok(Box::new(waves))
 }
 
 impl Waves {
-    fn new(room: &mut Room, shape: Shape) -> Result<Waves> {
-        let grid = room.f64s(6 * shape.stride + LANES)?;
+    fn new(arena: &mut Arena, shape: Shape) -> Result<Waves> {
+        let grid = arena.f64s(6 * shape.stride + LANES)?;
         let skip = grid.as_ptr().align_offset(64).min(LANES);
         let modes = MODES.map(|mode| Mode::new(shape.sides, mode));
-        Ok(Waves { shape, modes, grid, skip, steps: room.steps.clone() })
+        Ok(Waves { shape, modes, grid, skip, steps: arena.steps.clone() })
     }
     #[inline(always)]
     fn reset(&mut self) {

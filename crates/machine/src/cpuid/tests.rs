@@ -67,7 +67,7 @@ fn who_shares_a_cache_is_known_only_where_every_cpu_answered() {
     assert_eq!(told(&[cpu(0), cpu(1)]), (vec!["0-1".to_string()], String::new()));
     assert_eq!(told(&[]), (vec![], String::new()));
     let (caches, remarks) = told(&[cpu(0)]);
-    assert!(caches == ["0"] && remarks.starts_with("CPUs 0 alone were asked"), "{remarks}");
+    assert!(caches == ["0"] && remarks.starts_with("only CPUs 0 report caches"), "{remarks}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ impl<'a> Placed<'a> {
         for socket in self.sockets.iter().filter(|socket| socket.dimms == 0) {
             self.unbalanced = true;
             let text = format!(
-                "socket {} has a processor and no memory: all that runs there works on another socket's",
+                "socket {} has a processor but no memory: work there uses another socket's memory",
                 socket.socket
             );
             found.push(finding("socket_without_memory", Severity::Problem, Confidence::High, text));
@@ -68,19 +68,19 @@ impl<'a> Placed<'a> {
         if differ(sockets.iter().map(|socket| socket.bytes)) {
             self.unbalanced = true;
             let text =
-                format!("sockets hold different amounts of memory ({})", self.of_each(|one| gib(one.bytes)));
+                format!("sockets have different amounts of memory ({})", self.of_each(|one| gib(one.bytes)));
             found.push(finding("socket_capacity_differs", Severity::Warning, Confidence::High, text));
         }
         if differ(sockets.iter().map(|socket| socket.dimms)) {
             let text = format!(
-                "sockets hold different numbers of modules ({})",
+                "sockets have different numbers of modules ({})",
                 self.of_each(|one| one.dimms.to_string())
             );
             found.push(finding("socket_dimm_count_differs", Severity::Note, Confidence::High, text));
         }
         if differ(sockets.iter().map(|socket| &socket.dimms_per_channel)) {
             let text =
-                format!("sockets are filled differently (modules a channel, {})", self.of_each(filling));
+                format!("sockets are filled differently (modules per channel, {})", self.of_each(filling));
             found.push(finding("socket_layout_differs", Severity::Note, Confidence::High, text));
         }
         // As much memory on fewer channels is less bandwidth.
@@ -132,12 +132,12 @@ impl<'a> Placed<'a> {
         }
         let costs = match is_known {
             true => {
-                "addresses cannot interleave over all channels alike, so that bandwidth depends on which memory a program gets"
+                "addresses cannot interleave over all channels, so bandwidth depends on which memory a program gets"
             }
-            false => "no document that is known here says what that costs on processors of this generation",
+            false => "Assay knows no document about its cost on this generation of processors",
         };
         let text = format!(
-            "the memory controllers of a socket hold different numbers of modules ({sockets}): {costs}"
+            "the memory controllers of a socket have different numbers of modules ({sockets}): {costs}"
         );
         Some(finding("controller_imbalance", severity, confidence, text))
     }
@@ -151,7 +151,7 @@ impl<'a> Placed<'a> {
         };
         let covered = uneven.iter().all(|socket| one_set(socket));
         let text = format!(
-            "the channels of a socket hold different amounts of memory (socket {}: {})",
+            "the channels of a socket have different amounts of memory (socket {}: {})",
             first.socket,
             listed(
                 first
@@ -167,7 +167,7 @@ impl<'a> Placed<'a> {
     fn counts(&mut self) -> Option<DimmFinding> {
         let uneven = self.with_memory().find(|socket| differ(socket.dimms_per_channel.values()))?;
         let text = format!(
-            "the channels of a socket hold different numbers of modules (socket {}: {})",
+            "the channels of a socket have different numbers of modules (socket {}: {})",
             uneven.socket,
             filling(uneven)
         );
@@ -182,7 +182,7 @@ impl<'a> Placed<'a> {
         let first = sockets.first()?;
         let total = first.channels_total.unwrap_or(0);
         let mut text = format!(
-            "{} of {total} channels are used ({}): at most {:.0} % of the bandwidth that the processor could have",
+            "{} of {total} channels are used ({}): at most {:.0} % of the processor's bandwidth",
             first.channels_populated,
             listed(sockets.iter().map(|socket| format!("socket {}", socket.socket))),
             first.channels_populated as f64 / f64::from(total.max(1)) * 100.0
@@ -196,12 +196,13 @@ impl<'a> Placed<'a> {
             let (words, confidence) = match source {
                 Some(_) => {
                     severity = Severity::Warning;
-                    let words = "so many cannot form one interleave set, so that memory falls into regions of different speed";
+                    let words = "this number cannot form one interleave set, so memory has regions of different \
+                                 speed";
                     (words, Confidence::Medium)
                 }
                 None => {
-                    let words = "no document that is known here says that one interleave set covers so many, or what happens \
-                                 otherwise on processors of this generation";
+                    let words = "Assay knows no document about interleave sets of this size on this generation \
+                                 of processors";
                     (words, Confidence::Low)
                 }
             };
@@ -214,7 +215,7 @@ impl<'a> Placed<'a> {
         let stacked = |socket: &&SocketMemory| self.facts.is_some_and(|facts| could_spread(socket, facts));
         if sockets.iter().any(stacked) {
             text.push_str(
-                "; modules share channels while others are empty, and would fit evenly on more of them",
+                "; modules share channels while others are empty; they would fit evenly on more channels",
             );
             severity = Severity::Warning;
             self.unbalanced = true;

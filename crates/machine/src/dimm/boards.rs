@@ -67,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
     poweredge(
         "Dell PowerEdge nodes and blades, 14th generation (Xeon Scalable)",
         Layout::Lists(&[DELL_SKYLAKE_EIGHT]),
-        "rasdaemon's labels by the kernel's EDAC for M640, FC640 and C6420: A1 to A6 are channels 0 to 5, A7 shares that \
+        "rasdaemon's EDAC labels for M640, FC640 and C6420: A1 to A6 are channels 0 to 5, A7 shares that \
          of A1, A8 that of A4",
     )
     .named(&["m640", "fc640", "c6420"])
@@ -102,7 +102,7 @@ pub(super) const RULES: &[Rule] = &[
     poweredge(
         "Dell PowerEdge, Xeon E's boards with a desktop's processor",
         Layout::Round,
-        "rasdaemon's labels by the kernel's EDAC for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
+        "rasdaemon's EDAC labels for R230, R330, T130 and T330: A1 and A3 are of channel 0, A2 and A4 of \
          channel 1; R340 manual: the same of R240's generation",
     )
     .named(&["r230", "r330", "t130", "t330", "r240", "r340"])
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
     )
     .of(&[SandyBridgeEn, IvyBridgeEn]),
     thinksystem(
-        "Lenovo ThinkSystem with eight slots a processor (Xeon Scalable)",
+        "Lenovo ThinkSystem with eight slots per processor (Xeon Scalable)",
         Layout::Lists(&[LENOVO_EIGHT]),
         "Lenovo SR570 maintenance manual, memory module installation rules: iMC0 = DIMM 1 (CH2), 2 (CH1), 3+4 \
          (CH0), iMC1 = 6+5 (CH0), 7 (CH1), 8 (CH2); the firmware of SR590 lists its slots in this order",
@@ -263,7 +263,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "Lenovo ThinkStation P920 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_WORKSTATION]),
-        "rasdaemon's labels by the kernel's EDAC for board 1038: DIMM 3, 5, 1 = channels 0 to 2 of controller 0, 4, 6, 2 \
+        "rasdaemon's EDAC labels for board 1038: DIMM 3, 5, 1 = channels 0 to 2 of controller 0, 4, 6, 2 \
          = of controller 1; Lenovo \"ThinkStation P920 and P720 Memory Configurator\", board layout: 7 and 8 next to 3 \
          and 4, on the processor's side",
     )

@@ -205,7 +205,7 @@ const INTEL_6: &str =
     "Intel Xeon 6 product briefs: eight channels of 6500 and 6700, twelve of 6900, two of each controller";
 const NEHALEM_EX: &str = "HP ProLiant DL580 G7 and BL620c G7 user guides, memory subsystem architecture: two \
                           controllers of two memory interfaces each, filled in pairs; behind the buffer of each \
-                          stand two channels of DDR3, which are not told apart here";
+                          stand two channels of DDR3, which this table does not separate";
 const GRAVITON: &str = "AWS Graviton technical guide (aws/aws-graviton-getting-started): DRAM 8x DDR4, 8x DDR5, 12x DDR5; Intel PerfSpect, MemoryChannelCount of Graviton5: 12";
 const OTHERS: &str = "the maker's product pages: memory channels";
 

@@ -37,13 +37,13 @@ pub(super) fn sort_out(tables: &mut Tables) {
     };
     remarks.extend(count(
         taken(tables, is_firmware),
-        "a device of ROM or flash is no memory module and was left out",
-        "devices of ROM or flash are no memory modules and were left out",
+        "one ROM or flash device was left out",
+        "ROM or flash devices were left out",
     ));
     remarks.extend(count(
         taken(tables, |dimm| dimm.holds == Holds::Others || is_of_chip(dimm)),
-        "a device that is no system memory (video, cache, flash) was left out",
-        "devices that are no system memory (video, cache, flash) were left out",
+        "one device that is not system memory (video, cache, flash) was left out",
+        "devices that are not system memory (video, cache, flash) were left out",
     ));
     let mut apart = |what: &str, taken: Vec<Dimm>| {
         if taken.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn sort_out(tables: &mut Tables) {
         let bytes = taken.iter().filter_map(|device| device.size_bytes).sum();
         let names = listed(taken.iter().take(6).map(|device| device.name().chars().take(40).collect()));
         remarks.push(format!(
-            "{what} is no part of the modules and stands apart: {} devices, {} ({names})",
+            "{what} counts separately from the modules: {} devices, {} ({names})",
             taken.len(),
             gib(bytes)
         ));
@@ -137,11 +137,12 @@ fn impossible_speeds(dimms: &mut [Dimm]) -> Vec<String> {
     let mut remarks = Vec::new();
     if !impossible.is_empty() {
         let speeds = listed(impossible.iter().map(|mts| format!("{mts} MT/s")));
-        remarks.push(format!("no module runs at what the firmware says ({speeds}): not used"));
+        remarks.push(format!("the firmware reports impossible module speeds ({speeds}): not used"));
     }
     if let Some((rated, runs)) = beyond_rated.first() {
         remarks.push(format!(
-            "modules rated {rated} MT/s are said to run at {runs} MT/s: overclocked, or the firmware tells one of both wrongly"
+            "the firmware reports modules rated {rated} MT/s as running at {runs} MT/s: overclocked, or one \
+             number is wrong"
         ));
     }
     remarks
@@ -158,7 +159,10 @@ fn too_wide(dimms: &mut [Dimm]) -> Option<String> {
     }
     let widths = listed(told.iter().map(u16::to_string));
     (!told.is_empty()).then(|| {
-        format!("the firmware tells a data width of {widths} bits, which counts error correction: {DATA_BITS} are used")
+        format!(
+            "the firmware reports a data width of {widths} bits, error correction included: {DATA_BITS} are \
+                 used"
+        )
     })
 }
 
@@ -181,7 +185,8 @@ pub(super) fn bound_speeds(dimms: &mut [Dimm], limit: Option<u32>) -> Option<Str
     }
     beyond.first().map(|(runs, limit)| {
         format!(
-            "modules are said to run at {runs} MT/s, and the processor drives {limit} MT/s: bandwidths are reckoned with that"
+            "the firmware reports modules at {runs} MT/s, but the processor drives {limit} MT/s: bandwidths use \
+             the latter"
         )
     })
 }
@@ -204,7 +209,7 @@ fn contradicting_speeds(dimms: &mut [Dimm]) -> Vec<String> {
         let part: String = part.chars().take(40).collect();
         let speeds = speeds.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         format!(
-            "the firmware rates modules of one part number ({part}) differently ({speeds} MT/s): not used"
+            "the firmware reports several rated speeds ({speeds} MT/s) for one part number ({part}): not used"
         )
     };
     rated.iter().take(3).map(words).collect()
@@ -310,7 +315,11 @@ mod tests {
         let tables = sorted_out(vec![of("X", 2400), of("X", 2133), of("Y", 2666)]);
         let rated: Vec<Option<u32>> = tables.dimms.iter().map(|dimm| dimm.speed_mts).collect();
         assert_eq!(rated, [None, None, Some(2666)]);
-        assert!(tables.remarks[0].contains("(X) differently (2133, 2400 MT/s)"), "{:?}", tables.remarks);
+        assert!(
+            tables.remarks[0].contains("(2133, 2400 MT/s) for one part number (X)"),
+            "{:?}",
+            tables.remarks
+        );
         for alike in [[of("X", 2666), of("X", 2667)], [of("X", 2400), of("Y", 2133)]] {
             assert_eq!(sorted_out(alike.to_vec()).remarks, [""; 0]);
         }

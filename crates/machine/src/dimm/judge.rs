@@ -79,37 +79,36 @@ pub(super) fn judge(
 fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &Hypervisor) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Hypervisor::Guest(name) = hypervisor {
-        remarks.push(format!(
-            "a guest ({name}) sees the memory modules that its hypervisor invents, not those of the host"
-        ));
+        remarks.push(format!("a guest ({name}) sees modules that its hypervisor invents, not the host's"));
     }
     // Whose names and channels the invented ones would be is no question.
     let invented = !remarks.is_empty();
     match rule {
         None if invented || !is_whole(tables) => {}
-        None if tables.is_soldered() => remarks.push(
-            "the memory is soldered (LPDDR), each device a part of a channel: no module can be placed otherwise"
-                .to_string(),
-        ),
+        None if tables.is_soldered() => {
+            remarks.push("the memory is soldered (LPDDR): no module can be moved".to_string())
+        }
         None => remarks.push(why_not_placed(tables, cpu)),
-        Some(rule) if rule.is_chipsets => remarks.push(
-            "the memory is the chipset's, which the processors share: it stands as that of socket 0".to_string(),
-        ),
+        Some(rule) if rule.is_chipsets => {
+            remarks.push("the processors share the chipset's memory: it counts as socket 0's".to_string())
+        }
         Some(_) if cpu.is_none() => remarks.push(
-            "the processors' family is unknown: how many channels a socket has is taken from the slots' names"
+            "the processor family is unknown: the number of channels per socket comes from the slots' names"
                 .to_string(),
         ),
         _ => {}
     }
     remarks.extend(rule.filter(|rule| !rule.is_seen()).map(|rule| {
         format!(
-            "the rule for these slots ({}) rests on its document alone: no inventory of such a board was seen before",
+            "the rule for these slots ({}) comes from a document only; it was never tested with an inventory of \
+             such a board",
             rule.family
         )
     }));
     remarks.extend(cpu.filter(|cpu| rule.is_some() && !cpu.facts.is_seen()).map(|cpu| {
         format!(
-            "what is known of this processor's channels ({}) rests on its document alone: no inventory with one was seen before",
+            "the number of channels of this processor ({}) comes from a document only; it was never tested with \
+             an inventory",
             cpu.facts.name
         )
     }));
@@ -117,15 +116,14 @@ fn remarks(tables: &Tables, cpu: Option<Cpu>, rule: Option<&Rule>, hypervisor: &
         tables.processors.iter().filter(|processor| processor.is_disabled).map(|one| &one.designation);
     let disabled = listed(disabled.map(|name| name.chars().take(40).collect()));
     if !disabled.is_empty() {
-        remarks
-            .push(format!("a processor is switched off ({disabled}): no memory is expected of its socket"));
+        remarks.push(format!("a processor is switched off ({disabled}): its socket needs no memory"));
     }
     remarks.extend(persistent(tables));
     remarks.extend(listing(tables));
     remarks.extend(tables.remarks.iter().cloned());
     let unknown = tables.dimms.iter().filter(|dimm| dimm.size_bytes.is_none() && !dimm.is_untold).count();
     if unknown > 0 {
-        remarks.push(format!("the size of {unknown} modules is unknown: their placement cannot be judged"));
+        remarks.push(format!("the size of {unknown} modules is unknown: their placement is not judged"));
     }
     remarks
 }
@@ -138,14 +136,14 @@ fn persistent(tables: &Tables) -> Option<String> {
     let names = listed(modules.iter().take(6).map(|dimm| dimm.name().chars().take(40).collect()));
     (!modules.is_empty()).then(|| {
         format!(
-            "persistent modules (NVDIMM, Optane) are no part of this judgement and stand apart: {}, {} ({names})",
+            "persistent modules (NVDIMM, Optane) count separately: {}, {} ({names})",
             modules.len(),
             gib(bytes)
         )
     })
 }
 
-const NOT_JUDGED: &str = "so that the placement cannot be judged";
+const NOT_JUDGED: &str = "so the placement is not judged";
 
 /// Whether all slots are listed, as far as the list tells.
 fn is_whole(tables: &Tables) -> bool {
@@ -170,8 +168,8 @@ fn unknown_channels(tables: &Tables, facts: Option<&Facts>, rule: &Rule) -> Opti
     let silent = working(tables, rule).find(|socket| is_placed && !tables.is_ended && !is_listed(*socket));
     if let Some(socket) = silent {
         return Some(format!(
-            "no slot of socket {socket} is listed, though it has a processor, and the list has no end: whether its slots are \
-             empty or left out is not known, {NOT_JUDGED}; give all that dmidecode prints"
+            "socket {socket} has a processor but no listed slot, and the list has no end: its slots may be \
+             empty or left out, {NOT_JUDGED}; give all that dmidecode prints"
         ));
     }
     let announced: u32 = tables.arrays.iter().filter_map(|array| array.slots).fold(0, u32::saturating_add);
@@ -179,8 +177,8 @@ fn unknown_channels(tables: &Tables, facts: Option<&Facts>, rule: &Rule) -> Opti
     let none_empty = tables.dimms.iter().all(|dimm| dimm.is_filled());
     (facts.is_none() && none_empty && !is_all).then(|| {
         format!(
-            "neither the processor nor an empty slot is listed: how many channels a socket has, and whether some are empty, is \
-             not known, {NOT_JUDGED}; give all that dmidecode prints (without -t)"
+            "neither the processor nor an empty slot is listed: the number of channels is unknown, \
+             {NOT_JUDGED}; give all that dmidecode prints (without -t)"
         )
     })
 }
@@ -191,7 +189,8 @@ fn listing(tables: &Tables) -> Vec<String> {
     let untold = tables.dimms.iter().filter(|dimm| dimm.is_untold).count();
     if untold > 0 {
         remarks.push(format!(
-            "{untold} slots do not tell their size (the text has no such lines): whether modules are in them, and so the placement, is not known"
+            "{untold} slots have no size lines in the text: whether they hold modules is unknown, so the \
+             placement is too"
         ));
     }
     if let Some(why) = &tables.cut {
@@ -200,14 +199,15 @@ fn listing(tables: &Tables) -> Vec<String> {
     let (more, perhaps, ended) = (tables.missing.slots, tables.missing.perhaps, tables.is_ended);
     match tables.cut {
         None if more > 0 && ended => remarks.push(format!(
-            "the board's arrays have {more} slots more than the list, which goes to its end: both contradict each other, {NOT_JUDGED}"
+            "the board's arrays have {more} more slots than the complete list: a contradiction, {NOT_JUDGED}"
         )),
         None if more > 0 => remarks.push(format!(
-            "the board's arrays have {more} slots more than the text lists: it is cut, {NOT_JUDGED}; give all that dmidecode prints"
+            "the board's arrays have {more} more slots than the text lists: it is cut, {NOT_JUDGED}; give all \
+             that dmidecode prints"
         )),
         None if perhaps > 0 && !ended => remarks.push(format!(
-            "the modules' arrays hold {perhaps} devices that are no modules, and without them {perhaps} slots are not listed: \
-             whether the text is cut is not known, {NOT_JUDGED}; give all that dmidecode prints (without -t)"
+            "{perhaps} devices in the arrays are not modules, so {perhaps} slots are not listed: the text may \
+             be cut, {NOT_JUDGED}; give all that dmidecode prints (without -t)"
         )),
         _ => {}
     }
@@ -218,61 +218,60 @@ fn listing(tables: &Tables) -> Vec<String> {
 fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
     let system = tables.dmi.vendor.is_some() || tables.dmi.board_vendor.is_some();
     let lacking = match (system, !tables.processors.is_empty() || cpu.is_some()) {
-        (false, false) => Some("name neither the system nor its processors"),
+        (false, false) => Some("name neither the system nor the processors"),
         (false, true) => Some("do not name the system"),
         (true, false) => Some("do not name the processors"),
         (true, true) => None,
     };
     if let Some(lacking) = lacking {
         return format!(
-            "the tables {lacking}: give all that dmidecode prints (without -t), so that slots can be told apart by channel"
+            "the tables {lacking}, so the channels of slots are unknown: give all that dmidecode prints \
+             (without -t)"
         );
     }
     let cut = |text: &str| text.chars().take(60).collect::<String>();
     let version = tables.processors.iter().find_map(|processor| processor.version.as_deref());
     let why = match place::why_not(tables, cpu) {
-        Why::Names => "no rule is known on this platform for slots".to_string(),
+        Why::Names => "Assay has no rule for this platform's slots".to_string(),
         Why::Processor => match version {
             Some(version) => {
-                format!("the processor \"{}\" is in none of the tables, so that slots", cut(version))
+                format!("Assay does not know the processor \"{}\" and has no rule for slots", cut(version))
             }
-            None => "the tables do not tell the processors' model, so that slots".to_string(),
+            None => {
+                "the tables do not name the processor model, which decides the rule for slots".to_string()
+            }
         },
         Why::OtherProcessors => {
-            "on this platform the rules are for other processors, so that slots".to_string()
+            "Assay knows this platform only with other processors and has no rule for slots".to_string()
         }
         Why::Contradiction(rule) => {
-            format!("the list contradicts the rule for its names ({}), so that slots", rule.family)
+            format!("the list contradicts the rule for its names ({}) with slots", rule.family)
         }
         Why::Slots(rule, known, listed) => {
             let known: Vec<String> = known.iter().map(usize::to_string).collect();
             format!(
-                "the rule for such names ({}) is of boards with {} slots a processor, and {listed} of a processor are listed, so \
-                 that slots",
+                "the rule for such names ({}) needs {} slots per processor, but the text lists {listed} slots",
                 rule.family,
                 known.join(" or ")
             )
         }
         Why::Stray(rule, name) => {
             return format!(
-                "the device \"{}\" is in no slot of this platform's rule ({}): whether it is a module is not known, so that only \
-                 the modules themselves are judged",
+                "the device \"{}\" fits no slot of this platform's rule ({}) and may not be a module: the \
+                 placement is not judged",
                 cut(&name),
                 rule.family
             );
         }
         Why::Twice(name) => {
             format!(
-                "the slot \"{}\" is listed twice, as where two printouts are one text, so that slots",
+                "the slot \"{}\" is listed twice, as if the text joined two printouts of slots",
                 cut(&name)
             )
         }
     };
     let name = tables.dimms.iter().find(|dimm| dimm.is_memory()).map_or("", |dimm| dimm.name());
-    format!(
-        "{why} named as \"{}\" cannot be told apart by channel: only the modules themselves are judged",
-        cut(name)
-    )
+    format!("{why} named like \"{}\": the channels are unknown, and the placement is not judged", cut(name))
 }
 
 /// Sockets with a processor, or without one but with memory.
@@ -340,10 +339,10 @@ fn modules(memory: &[&Dimm]) -> Vec<DimmFinding> {
         let known = groups.keys().flatten().count();
         let confidence = if known < 2 { Confidence::Low } else { Confidence::High };
         let words = groups.iter().take(6).map(|(value, count)| {
-            let value: String = value.as_deref().unwrap_or("not told").chars().take(40).collect();
+            let value: String = value.as_deref().unwrap_or("unknown").chars().take(40).collect();
             format!("{count} × {value}")
         });
-        let text = format!("modules of different {what}: {}", listed(words));
+        let text = format!("modules differ in {what}: {}", listed(words));
         found.push(finding(kind, Severity::Note, confidence, text));
     };
     mixed("mixed_sizes", "size", &|dimm| dimm.size_bytes.map(gib));
@@ -366,23 +365,23 @@ fn below_rated(slow: &[Slow], cpu_limit: Option<u32>) -> Vec<DimmFinding> {
     for Slow { rated, runs, cause } in slow {
         let (why, severity, confidence) = match cause {
             Cause::Processor => {
-                (format!("the processor drives no faster ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
+                (format!("the processor's limit ({SPEED_SOURCE})"), Severity::Note, Confidence::High)
             }
             Cause::SlowestModule => {
-                ("the slowest module sets the pace".to_string(), Severity::Note, Confidence::High)
+                ("the slowest module sets the speed".to_string(), Severity::Note, Confidence::High)
             }
             Cause::Modules(limit, source) => {
                 (format!("{limit} ({source})"), Severity::Note, Confidence::Medium)
             }
             _ if rated.abs_diff(2 * runs) <= 2 => {
-                let why = "half of it, so that the firmware may tell the clock, which transfers twice, and not transfers";
+                let why = "half of it, perhaps the clock (two transfers per cycle) and not the transfer rate";
                 (why.to_string(), Severity::Note, Confidence::Low)
             }
             Cause::Untold(why) => (why.clone(), Severity::Note, Confidence::Low),
             Cause::Unexplained => {
                 let drives = cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
                 let why = format!(
-                    "limit not known{}; look at the firmware's memory settings",
+                    "limit unknown{}; check the firmware's memory settings",
                     drives.unwrap_or_default()
                 );
                 (why, Severity::Warning, Confidence::Medium)

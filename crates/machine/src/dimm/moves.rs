@@ -34,7 +34,7 @@ pub(super) fn remedy(
     let is_choice = || board.sockets.values().flat_map(BTreeMap::values).any(|slots| slots.len() > 1);
     Some(match !is_order_known && is_choice() {
         true => {
-            format!("{advice}; which slot of a channel is to be filled first is told by the board's manual")
+            format!("{advice}; the board's manual names the slot of a channel to fill first")
         }
         false => advice,
     })
@@ -135,14 +135,14 @@ impl<'a> Board<'a> {
                     each / controllers as usize
                 )
             }
-            None => format!("each socket has {each} modules on {} channels alike", used.first()?),
+            None => format!("each socket has {each} modules spread evenly over {} channels", used.first()?),
         };
         let more = if steps.len() > NAMES { " and so on" } else { "" };
         let cost = match across && used.iter().any(|used| *used < facts.channels as usize) {
-            true => "; as many modules again would fill the other channels",
+            true => "; the same number of modules again would fill the other channels",
             false => "",
         };
-        Some(format!("move {}{more}, so that {aim}{cost}", words.join(", ")))
+        Some(format!("move {}{more}: then {aim}{cost}", words.join(", ")))
     }
 
     /// Modules that bring every channel to what the fullest holds.
@@ -184,7 +184,7 @@ impl<'a> Board<'a> {
             })
             .collect();
         (!words.is_empty())
-            .then(|| format!("add {}, so that all channels hold the same", words.join(" and ")))
+            .then(|| format!("add {}: then all channels have the same memory", words.join(" and ")))
     }
 }
 

@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(parse(&format!("{}{}{MODULE}{other}", system("R740"), system("R740"))), one);
         let two = parse(&format!("{}{MODULE}{}{other}{}", system("R740"), system("R640"), system("R740")));
         assert_eq!((two.dimms.len(), two.dmi.product.as_deref()), (1, Some("R740")));
-        assert!(two.remarks[0].contains("2 systems: only Dell Inc. R740,"), "{:?}", two.remarks);
+        assert!(two.remarks[0].contains("2 systems: only the first, Dell Inc. R740,"), "{:?}", two.remarks);
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn parse(table: &[u8]) -> Tables {
     tables.is_ended = structures(table).any(|one| one.kind == END);
     tables.missing = missing(table, &arrays);
     tables.cut = (!tables.is_ended && !tables.dimms.is_empty())
-        .then(|| "the table lacks the structure that ends every table (type 127)".to_string());
+        .then(|| "the table lacks its end structure (type 127)".to_string());
     tables
 }
 

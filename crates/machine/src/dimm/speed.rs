@@ -90,7 +90,7 @@ const XC750XA: &str = "Dell XC750xa manual, supported memory matrix";
 const CH225_V5: &str = "Huawei CH225 V5, 2488 V5 and 5288 V5 white papers, DDR4 memory specifications";
 const X3650_M5: &str = "Lenovo System x3650 M5 guide, DDR4 LRDIMM speed by DIMMs in a channel";
 const AM5: &str =
-    "AMD's specification of Ryzen 7000: DDR5-5200 with one module a channel, DDR5-3600 with two";
+    "AMD's specification of Ryzen 7000: DDR5-5200 with one module per channel, DDR5-3600 with two";
 const X410C_M8: &str = "Cisco UCS X410c M8 spec sheet and EnGenius EAS2210 user guide, memory (Xeon 6: 6400 with one, 5200 with two)";
 
 /// The first row that holds counts. Where a row has the processor's own limit, a document says that
@@ -205,7 +205,7 @@ fn same(one: u32, other: u32) -> bool {
 /// What the fullest channel of slow modules' sockets says: its limit and who tells it, or what is
 /// not known.
 fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32, is_whole: bool) -> Cause {
-    let drives_unknown = || Cause::Untold("what this processor drives is not known here".to_string());
+    let drives_unknown = || Cause::Untold("the processor's memory limit is unknown".to_string());
     let Some(cpu) = cpu else { return drives_unknown() };
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
     let beside = |dimm: &Dimm| memory.iter().filter(|other| place(other) == place(dimm)).count() as u32;
@@ -226,22 +226,20 @@ fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32
         return drives_unknown();
     }
     if count == 0 || !is_whole {
-        return Cause::Untold("how many modules share a channel is not known".to_string());
+        return Cause::Untold("the number of modules per channel is unknown".to_string());
     }
     let is_covered = rows().any(|row| is_of_kind(&row) && row.mts > runs)
         && !rows().any(|row| is_of_kind(&row) && row.mts <= runs);
     if !is_covered && (count > 1 || !is_the_processors(cpu, memory)) {
         let kind = Buffer::words(own);
         let modules = if count == 1 { "one module".to_string() } else { format!("{count} modules") };
-        return Cause::Untold(format!(
-            "what this processor drives with {modules} a channel{kind} is not known here"
-        ));
+        return Cause::Untold(format!("the processor's limit with {modules} per channel{kind} is unknown"));
     }
     let is_low_voltage =
         memory.iter().any(|dimm| dimm.kind.as_deref() == Some("DDR3")) && runs <= LOW_VOLTAGE;
     if is_low_voltage {
         return Cause::Untold(format!(
-            "DDR3 of 1.35 V runs at {LOW_VOLTAGE} MT/s at most ({NX3300}), and the voltage is not told here"
+            "DDR3 at 1.35 V runs at {LOW_VOLTAGE} MT/s at most ({NX3300}); the voltage is unknown"
         ));
     }
     Cause::Unexplained
@@ -424,13 +422,13 @@ mod tests {
         };
         let gold = "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz";
         for (name, each, rated, runs, is_whole, words) in [
-            ("Intel(R) Xeon(R) 6369P", 1, 5600, 4800, true, "drives is not known"),
-            ("Intel(R) Xeon(R) CPU E5640 @ 2.67GHz", 1, 1600, 1333, true, "drives is not known"),
-            ("AWS Graviton3", 1, 5600, 4800, true, "drives is not known"),
-            ("HUAWEI Kunpeng 920 5250", 1, 2933, 2666, true, "drives is not known"),
-            ("INTEL(R) XEON(R) GOLD 6538Y+", 1, 5600, 5200, true, "drives is not known"),
-            ("AMD EPYC 9755 128-Core Processor", 2, 6400, 4400, true, "2 modules a channel"),
-            (gold, 1, 2666, 2133, false, "how many modules share"),
+            ("Intel(R) Xeon(R) 6369P", 1, 5600, 4800, true, "memory limit is unknown"),
+            ("Intel(R) Xeon(R) CPU E5640 @ 2.67GHz", 1, 1600, 1333, true, "memory limit is unknown"),
+            ("AWS Graviton3", 1, 5600, 4800, true, "memory limit is unknown"),
+            ("HUAWEI Kunpeng 920 5250", 1, 2933, 2666, true, "memory limit is unknown"),
+            ("INTEL(R) XEON(R) GOLD 6538Y+", 1, 5600, 5200, true, "memory limit is unknown"),
+            ("AMD EPYC 9755 128-Core Processor", 2, 6400, 4400, true, "2 modules per channel"),
+            (gold, 1, 2666, 2133, false, "the number of modules per"),
         ] {
             let found = causes(name, modules(0, each, rated, runs).collect(), is_whole);
             assert!(
@@ -440,8 +438,8 @@ mod tests {
         }
         // Limits that fall with ranks, slots or voltage, of which no row is.
         for (name, kind, ranks, rated, runs, words) in [
-            ("AMD EPYC 7551 32-Core Processor", "DDR4", 2, 2666, 2400, "one module a channel"),
-            ("AMD EPYC 7452 32-Core Processor", "DDR4", 1, 3200, 2933, "one module a channel"),
+            ("AMD EPYC 7551 32-Core Processor", "DDR4", 2, 2666, 2400, "one module per channel"),
+            ("AMD EPYC 7452 32-Core Processor", "DDR4", 1, 3200, 2933, "one module per channel"),
             ("Intel(R) Xeon(R) CPU E5-2697 v4 @ 2.30GHz", "DDR4", 4, 2400, 2133, "of four ranks"),
             ("Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz", "DDR3", 2, 1600, 1333, "1.35 V"),
             ("Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "DDR3", 2, 1866, 1066, "1.35 V"),

@@ -211,7 +211,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(
         "processor and channel's letter (CPU0_DIMM_A)",
         Layout::Named,
-        "the locator's own words, as on Intel's Birch Stream, which has a slot a channel",
+        "the locator's own words, as on Intel's Birch Stream, which has one slot per channel",
     )
     .locators(&["cpu{socket}_dimm_{channel-letter}"]),
     rule(

@@ -149,7 +149,7 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
     let named: String = named.join(" ").chars().take(60).collect();
     if others > 0 {
         remarks.push(format!(
-            "the text has printouts of {} systems: only {named}, the first, is judged; give each a file of its own",
+            "the text has printouts of {} systems: only the first, {named}, is judged; give each its own file",
             others + 1,
         ));
     }
@@ -157,13 +157,13 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
     if chosen.others > 0 && !chosen.is_same {
         let of = if named.is_empty() { String::new() } else { format!(" ({named})") };
         remarks.push(format!(
-            "the text has {more} printouts that tell other slots, or other things of the same, and no serial number or UUID tells \
-             whether they are of one machine or of several of one model{of}: only the first is judged; give each a file of its own"
+            "the text has {more} different printouts without serial number or UUID, of one host or several of \
+             one model{of}: only the first is judged; give each its own file"
         ));
     } else if chosen.others > 0 {
         remarks.push(format!(
-            "the text has {more} printouts of one machine ({named}) that tell other things of the same slots, as before and \
-             after a change: only the first is judged; give each a file of its own"
+            "the text has {more} different printouts of one host ({named}), as before and after a change: only \
+             the first is judged; give each its own file"
         ));
     }
     chosen.structures

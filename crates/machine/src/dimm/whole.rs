@@ -116,19 +116,19 @@ fn why_cut(text: &str) -> Option<String> {
     is_full |= announced.is_some();
     is_full |= kinds.iter().any(|kind| UNASKED.iter().any(|range| range.contains(kind)) || *kind > 127);
     if is_broken {
-        return Some("dmidecode says that the table is broken".to_string());
+        return Some("dmidecode reports a broken table".to_string());
     }
     if last.starts_with("Handle 0x") {
-        return Some("the text ends with a handle that nothing follows".to_string());
+        return Some("the text ends after a handle".to_string());
     }
     let all = structures(text);
     let known = || all.iter().filter(|one| one.kind != u32::MAX);
     if let Some(begun) = known().find(|one| matches!(one.kind, 4 | 17) && one.fields.is_empty()) {
         let what = if begun.kind == 17 { "slot" } else { "processor" };
-        return Some(format!("the text begins a {what} of which it tells nothing"));
+        return Some(format!("the text names a {what} without any details"));
     }
     if !is_ended && !kinds.is_empty() && is_full {
-        return Some("a printout of everything ends with \"End Of Table\", which the text lacks".to_string());
+        return Some("the text lacks \"End Of Table\", the last line of a full printout".to_string());
     }
     let told = announced.filter(|count| kinds.len() < *count && !says_wrong);
     if let Some(count) = told.filter(|_| !kinds.is_empty()) {

@@ -77,13 +77,13 @@ fn a_file_that_is_not_whole_ends_early_wherever_it_was_cut() {
         let around = [12, 100, whole.len() / 2, whole.len() - 100];
         for length in around.into_iter().chain(whole.len() - 13..whole.len()) {
             let said = read(&whole[..length]).expect_err("it is cut");
-            let words = format!("it ends early: what {packer} packed is not whole");
+            let words = format!("it ends early: the data of {packer} is incomplete");
             assert!(said.starts_with(&words), "{length} of {}: {said}", whole.len());
         }
         // In another, the inner one is named.
         let inside = gzip(&whole[..whole.len() - 3]);
         let said = read(&inside).expect_err("it is cut");
-        assert!(said.contains(&format!("what {packer} packed is not whole")), "{said}");
+        assert!(said.contains(&format!("the data of {packer} is incomplete")), "{said}");
     }
 }
 
@@ -96,7 +96,7 @@ fn a_changed_byte_is_noticed() {
             let mut changed = whole.clone();
             changed[at] ^= 0x10;
             let said = read(&changed).expect_err("it is changed");
-            assert!(said.contains(&format!("what {packer} packed is")), "{at}: {said}");
+            assert!(said.contains(&format!("the data of {packer} is")), "{at}: {said}");
         }
     }
 }
@@ -121,7 +121,7 @@ fn a_window_of_terabytes_is_refused() {
     // Blocks of one byte, 128 KiB of each.
     (0..1000).for_each(|_| frame.extend([0x02, 0x00, 0x10, b'x']));
     let said = read(&frame).expect_err("refused");
-    assert!(said.contains("what zstd packed is damaged") && said.contains("window"), "{said}");
+    assert!(said.contains("the data of zstd is damaged") && said.contains("window"), "{said}");
 }
 
 /// Errors of the file itself stay as they are.

@@ -44,7 +44,7 @@ pub fn runs_in(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     runs.dedup();
     ensure!(
         all == runs.len(),
-        "{} holds two run files of one name: unpack it, and name a folder",
+        "{} has two run files of one name: unpack it and give the folder",
         path.display()
     );
     ensure!(!runs.is_empty(), "{} is an archive without a run file (…{EXTENSION})", path.display());
@@ -82,7 +82,7 @@ pub(super) fn extract(bundle: &Path, file: &Path) -> anyhow::Result<File> {
         found = Some(own);
         Ok(false)
     })?;
-    found.with_context(|| format!("{} holds no file {}", bundle.display(), file.display()))
+    found.with_context(|| format!("{} has no file {}", bundle.display(), file.display()))
 }
 
 /// Looks at the files of a bundle until `look` says that it has seen enough.
@@ -92,7 +92,7 @@ fn each(path: &Path, mut look: impl FnMut(&Path, &mut dyn Read) -> io::Result<bo
     for (number, entry) in archive.entries().with_context(cannot)?.enumerate() {
         let mut entry = entry.with_context(cannot)?;
         if number >= MOST {
-            bail!("{} holds more than {MOST} files", path.display());
+            bail!("{} has more than {MOST} files", path.display());
         }
         // Links lead anywhere, and nothing else has content.
         if !entry.header().entry_type().is_file() {
@@ -138,7 +138,7 @@ mod tests {
         super::super::open(&runs[0]).expect("opens").read_to_string(&mut text).expect("text");
         assert_eq!(text, "one");
         let why = super::super::open(&path.join("c")).err().expect("none").to_string();
-        assert!(why.contains("holds no file c"), "{why}");
+        assert!(why.contains("has no file c"), "{why}");
         let twice = archive(folder.path(), &[("x/a.assay.jsonl", "one"), ("y/a.assay.jsonl", "two")]);
         assert!(runs_in(&twice).expect_err("twice").to_string().contains("two run files of one name"));
     }

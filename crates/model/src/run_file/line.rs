@@ -36,7 +36,7 @@ impl Seal {
             return match self.seen {
                 false => Ok(line.trim_ascii()),
                 true => {
-                    Err("it has no checksum, as the lines before it have: its end was cut off or changed"
+                    Err("it has no checksum, unlike the lines before it: its end was cut off or changed"
                         .into())
                 }
             };
@@ -46,7 +46,7 @@ impl Seal {
         let begin = said.len() - said.trim_ascii_start().len();
         if told != format!("{:08x}", crc32fast::hash(&line[begin..length])).as_bytes() {
             return Err(format!(
-                "its checksum does not match: some of its {} bytes were changed after they were written",
+                "its checksum does not match: some of its {} bytes changed after they were written",
                 end - begin
             ));
         }

@@ -99,8 +99,8 @@ impl Place {
             }
             Ok(_) => "replaced by something else".to_string(),
             Err(Errno::NOENT | Errno::NOTDIR) if held.st_nlink == 0 => "removed".to_string(),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "moved, it or its folder".to_string(),
-            Err(error) => format!("cannot be reached: {}", io::Error::from(error)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => "it or its folder was moved".to_string(),
+            Err(error) => format!("not accessible: {}", io::Error::from(error)),
         };
         Some(format!("is no longer in its place ({why})"))
     }
@@ -159,18 +159,18 @@ impl Place {
         }
         let named = rustix::fs::lstat(path)?;
         if !is_same(&named, &found) {
-            return Err(io::Error::other("a link to elsewhere has its place"));
+            return Err(io::Error::other("a link to another place replaced it"));
         }
         match found.st_uid == rustix::process::geteuid().as_raw() {
             true => Ok(folder),
-            false => Err(io::Error::other("a folder of another user has its place")),
+            false => Err(io::Error::other("a folder of another user replaced it")),
         }
     }
 
     fn again_in(&self, written: &Written, folder: &Arc<OwnedFd>, path: &Path) -> io::Result<Place> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let place = Place::create(folder, path, name.trim_end_matches(EXTENSION))?;
-        let place = place.ok_or_else(|| io::Error::other("a thousand files of this name exist"))?;
+        let place = place.ok_or_else(|| io::Error::other("a thousand files with this name exist"))?;
         let filled = io::copy(&mut written.whole(), &mut place.file()).and_then(|_| place.file.sync_all());
         match filled {
             Ok(()) => {
@@ -190,10 +190,10 @@ fn disturbed(held: u64, written: u64) -> Option<String> {
     match held.cmp(&written) {
         Ordering::Equal => None,
         Ordering::Less => {
-            Some(format!("was cut by somebody (it holds {held} of the {written} bytes that were written)"))
+            Some(format!("was truncated by another program (it has {held} of the {written} bytes written)"))
         }
         Ordering::Greater => Some(format!(
-            "was written to by somebody else (it holds {held} bytes, and {written} were written by this run)"
+            "was changed by another program (it has {held} bytes, and this run wrote {written})"
         )),
     }
 }
@@ -224,13 +224,13 @@ fn ours(found: &Stat) -> Result<(), Refused> {
     let why = match FileType::from_raw_mode(found.st_mode) {
         FileType::Symlink => "it is a symbolic link".to_string(),
         FileType::RegularFile if found.st_uid != euid => {
-            format!("it belongs to user {} and not to {euid}, who measures", found.st_uid)
+            format!("it belongs to user {}, not to {euid} (this process)", found.st_uid)
         }
         FileType::RegularFile if found.st_nlink != 1 => {
             format!("it has {} names (hard links)", found.st_nlink)
         }
         FileType::RegularFile => return Ok(()),
-        _ => "it is no plain file".to_string(),
+        _ => "it is not a regular file".to_string(),
     };
     Err(Refused::Unsafe(why))
 }

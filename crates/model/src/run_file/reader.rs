@@ -74,15 +74,14 @@ fn keep_tail(mut stream: impl Read, tail: &mut Vec<u8>) -> io::Result<()> {
 /// The last summary among the lines of a file's end. What follows it (a line of a newer version)
 /// does not hide it; a torn one is none.
 fn summary_in(tail: &[u8]) -> anyhow::Result<Summary> {
-    let line =
-        last_line(tail).context("it has no summary: the run did not come to its end, or the file was cut")?;
+    let line = last_line(tail).context("it has no summary: the run did not finish, or the file was cut")?;
     summary_line(line)?;
     // A run file's own line has no other field: what looks like one is a seal that lost its name.
     let mut line = line.to_vec();
     let line = Seal::default().content(&mut line).map_err(|why| anyhow!("its summary is damaged: {why}"))?;
     match serde_json::from_slice(line).context("its summary is damaged")? {
         Record::Summary(summary) => Ok(*summary),
-        _ => bail!("its last line is no summary"),
+        _ => bail!("its last line is not a summary"),
     }
 }
 
@@ -139,13 +138,13 @@ pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<R
                 damage.tell(format!("line {number} was left out{torn}: {why}"));
             }
             Some(Refused::Rest(why)) => {
-                damage.tell(format!("line {number} and all after it were left out: {why}"));
+                damage.tell(format!("line {number} and everything after it were left out: {why}"));
                 break;
             }
             Some(Refused::Whole(why)) => bail!(why),
         }
         if let Some(why) = damage.too_much(limits) {
-            unread = Some(format!("all after line {number} was left out unread: {why}"));
+            unread = Some(format!("everything after line {number} was left out: {why}"));
             break;
         }
     }
@@ -176,7 +175,7 @@ impl Damage {
         let (lines, bytes) = (self.lines >= limits.unreadable_lines, self.bytes > limits.unreadable_bytes);
         (lines || bytes).then(|| {
             format!(
-                "{} lines before it cannot be read ({} with what is blank), and a file is given up after {} or {}",
+                "{} lines before it are unreadable ({} with blanks); the limit is {} or {}",
                 self.lines,
                 words(self.bytes),
                 limits.unreadable_lines,
@@ -225,7 +224,7 @@ impl<'l> Known<'l> {
         let limits = self.limits;
         match self.others > limits.others || self.other_bytes > limits.other_bytes {
             true => Err(Refused::Rest(format!(
-                "{} lines before it are no visits, and no more than {} of them or {} are read",
+                "{} lines before it are not visits; the limit is {} or {}",
                 self.others - 1,
                 limits.others,
                 words(limits.other_bytes)
@@ -264,7 +263,7 @@ fn skip_blanks(text: &mut impl BufRead, most: u64) -> io::Result<Next> {
             return Ok(next);
         }
         if next.blank > most {
-            return Err(io::Error::other(format!("more than {} of blanks", words(most))));
+            return Err(io::Error::other(format!("more than {} of blank lines", words(most))));
         }
     }
 }
@@ -273,9 +272,10 @@ fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::R
     line.clear();
     let length = text.take(longest).read_until(b'\n', line)?;
     match length as u64 == longest && line.last() != Some(&b'\n') {
-        true => {
-            Err(io::Error::other(format!("a line of more than {}, which none of ours has", words(longest))))
-        }
+        true => Err(io::Error::other(format!(
+            "a line of more than {}: Assay writes none that long",
+            words(longest)
+        ))),
         false => Ok(length),
     }
 }
@@ -309,12 +309,12 @@ fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) 
     let mut line = Vec::new();
     read_line(text, &mut line, limits.header).context(CANNOT)?;
     let content = seal.content(&mut line).map_err(|why| {
-        anyhow!("its header is damaged, without which nothing in it can be understood: {why}; use another copy of it")
+        anyhow!("its header is damaged, so the rest is unreadable: {why}; use another copy")
     })?;
     let first: FirstLine = serde_json::from_slice(content).map_err(|error| {
         let what = match error.is_data() {
             true => "its header has no schema",
-            false => "its first line is not a whole JSON object",
+            false => "its first line is not a complete JSON object",
         };
         anyhow::Error::new(error).context(what)
     })?;
@@ -323,7 +323,7 @@ fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) 
         schema <= u64::from(RUN_FILE_SCHEMA),
         "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
-    let HeaderLine { header } = serde_json::from_slice(content).context("its header cannot be understood")?;
+    let HeaderLine { header } = serde_json::from_slice(content).context("its header has unknown content")?;
     check_plan(&header, limits)?;
     Ok(Run {
         header: *header,
@@ -341,19 +341,19 @@ fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
     let cases = header.plan.len();
     ensure!(
         cases <= limits.cases,
-        "its plan has {cases} cases, and no more than {} are read: measure them in several runs",
+        "its plan has {cases} cases, the limit is {}: measure them in several runs",
         limits.cases
     );
     let titles = header.catalogue.len();
     ensure!(
         titles <= limits.titles,
-        "its catalogue has {titles} benchmarks, and no more than {} are read: no version of assay has as many",
+        "its catalogue has {titles} benchmarks, the limit is {}: no version of Assay has that many",
         limits.titles
     );
     let metrics = header.catalogue.iter().map(|title| title.metrics.len()).max().unwrap_or(0);
     ensure!(
         metrics <= limits.metrics,
-        "a benchmark in its catalogue has {metrics} metrics, and no more than {} are read: no version of assay has as many",
+        "a benchmark in its catalogue has {metrics} metrics, the limit is {}: no version of Assay has that many",
         limits.metrics
     );
     let mut headlines: HashMap<&str, usize> = HashMap::new();
@@ -366,7 +366,7 @@ fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
     let series: usize = header.plan.iter().map(|planned| of(&planned.case.bench)).sum();
     ensure!(
         series <= limits.planned_series,
-        "its plan asks for {series} series, and no more than {} are read: measure them in several runs",
+        "its plan has {series} figures, the limit is {}: measure them in several runs",
         limits.planned_series
     );
     Ok(())
@@ -385,7 +385,7 @@ enum Refused {
 fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused> {
     match serde_json::from_slice(content) {
         // Two run files in one: the visits of the second were measured by another plan.
-        Ok(Record::Header(_)) => return Err(Refused::Rest("another run begins there".to_string())),
+        Ok(Record::Header(_)) => return Err(Refused::Rest("another run starts there".to_string())),
         Ok(Record::Visit(visit)) => {
             check_visit(run, known, &visit).map_err(Refused::Line)?;
             known.orders.insert(visit.order);
@@ -402,17 +402,15 @@ fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused>
 }
 
 fn keep(known: &mut Known, visit: Visit) -> Result<(), Refused> {
-    const ADVICE: &str = "measure so much in several runs (--new begins another one)";
+    const ADVICE: &str = "split the measurement into several runs (--new starts another one)";
     let most = known.limits.visits;
     if known.keep.seen() == most {
-        return Err(Refused::Whole(format!(
-            "it holds more than {most} visits, the most that are read: {ADVICE}"
-        )));
+        return Err(Refused::Whole(format!("it has more than {most} passes, the limit: {ADVICE}")));
     }
     known.keep.add(visit).map_err(|NoRoom| {
         let [.., (bytes, each)] = known.limits.memory;
         Refused::Whole(format!(
-            "its visits of {} cases take more than {} of memory, though no more than {each} of each are kept: {ADVICE}",
+            "its passes of {} cases need more than {} of memory, with at most {each} kept of each: {ADVICE}",
             known.keep.cases(),
             words(bytes)
         ))
@@ -431,7 +429,7 @@ fn check_visit(run: &Run, known: &Known, visit: &Visit) -> Result<(), String> {
         return Err(format!("its case {} is not in the plan", visit.case));
     };
     if known.orders.contains(&visit.order) {
-        return Err(format!("visit {} stands in the file twice", visit.order));
+        return Err(format!("visit {} is in the file twice", visit.order));
     }
     let Some(metrics) = known.metrics.get(planned.case.bench.as_ref()) else {
         return Err(format!("its benchmark {} is not in the catalogue", planned.case.bench));
@@ -453,7 +451,7 @@ pub fn check_columns(samples: &Samples) -> Result<(), String> {
         Packed::Each(values) => values.len() == windows,
     };
     if windows == 0 || samples.metrics.is_empty() {
-        return Err("it holds samples without windows or metrics".to_string());
+        return Err("it has samples without windows or metrics".to_string());
     }
     if samples.warm_up >= windows {
         return Err(format!("all of its {windows} windows are warm-up"));

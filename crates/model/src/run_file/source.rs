@@ -73,14 +73,14 @@ fn refuse(path: &Path, metadata: &Metadata) -> anyhow::Result<()> {
     let (shown, kind) = (path.display(), metadata.file_type());
     match () {
         () if kind.is_file() || (kind.is_fifo() && is_inherited(path)) => Ok(()),
-        () if kind.is_dir() => bail!("{shown} is a folder, and a file is wanted: name one that is in it"),
-        () if kind.is_fifo() => bail!(
-            "{shown} is a named pipe, which may wait for ever: write what comes out of it into a file, and name that"
-        ),
-        () if kind.is_socket() => {
-            bail!("{shown} is a socket and no file: write what comes out of it into a file, and name that")
+        () if kind.is_dir() => bail!("{shown} is a folder: name a file in it"),
+        () if kind.is_fifo() => {
+            bail!("{shown} is a named pipe: write its output to a file and name that file")
         }
-        () => bail!("{shown} is a device and no file: write what is on it into a file, and name that"),
+        () if kind.is_socket() => {
+            bail!("{shown} is a socket: write its output to a file and name that file")
+        }
+        () => bail!("{shown} is a device: copy its content to a file and name that file"),
     }
 }
 
@@ -113,7 +113,7 @@ impl Read for Source {
             match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&limit)) {
                 Ok(0) => {
                     return Err(io::Error::other(Exceeded(format!(
-                        "nothing came through {} for {PATIENCE_S} s: write it into a file, and name that",
+                        "{} sent nothing for {PATIENCE_S} s: write its output to a file and name that file",
                         self.path.display()
                     ))));
                 }
@@ -205,8 +205,8 @@ impl<R: Read> Read for Bounded<R> {
         let (given, taken) = (bounds.given, bounds.taken.load(Ordering::Relaxed));
         if bounds.packed && given > bounds.from && given / bounds.expansion > taken {
             return Err(io::Error::other(Exceeded(format!(
-                "its first {} unpack to more than {} times as much, which no result does: it is damaged, or made to fill \
-                 memory; unpack it yourself (gzip -d) and look at it",
+                "its first {} unpack to more than {} times their size: it is damaged or malicious; unpack it \
+                 yourself (gzip -d) and look at it",
                 words(taken),
                 bounds.expansion
             ))));
@@ -214,7 +214,7 @@ impl<R: Read> Read for Bounded<R> {
         if given > bounds.size {
             let unpacked = if bounds.packed { " unpacked" } else { "" };
             return Err(io::Error::other(Exceeded(format!(
-                "it holds more than {}{unpacked}, the most that is read of a file: look at its parts, each as a file of its own",
+                "it has more than {}{unpacked}, the limit of a file: split it into several files",
                 words(bounds.size)
             ))));
         }

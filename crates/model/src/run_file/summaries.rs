@@ -61,7 +61,7 @@ pub fn summary_line(line: &[u8]) -> anyhow::Result<SummaryLine> {
         schema <= u64::from(RUN_FILE_SCHEMA),
         "it was written by a newer Assay (schema {schema}, this one reads up to {RUN_FILE_SCHEMA}): use that version"
     );
-    serde_json::from_slice(line).context("its summary cannot be understood")
+    serde_json::from_slice(line).context("its summary has unknown content")
 }
 
 /// The lines of a file of summaries, each with its number; blank ones are passed by. After an error

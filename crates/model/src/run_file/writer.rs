@@ -31,14 +31,14 @@ impl Writer {
     /// returns. Never overwrites: a name that is taken gets `-2`.
     pub fn create(dir: &Path, header: &Header) -> anyhow::Result<Writer> {
         let folder = std::fs::create_dir_all(dir).and_then(|()| open_folder(dir)).with_context(|| {
-            format!("cannot create the folder {}; choose another one with --out", dir.display())
+            format!("cannot create the folder {}; choose another with --out", dir.display())
         })?;
         let stem = stem(&header.host, &header.started);
         let place = Place::create(&Arc::new(folder), dir, &stem).with_context(|| {
             format!("cannot create a run file in {}; choose another folder with --out", dir.display())
         })?;
-        let place = place
-            .with_context(|| format!("a thousand run files of the name {stem} exist in {}", dir.display()))?;
+        let place =
+            place.with_context(|| format!("a thousand run files named {stem} exist in {}", dir.display()))?;
         let mut writer = Writer { place, written: Written::default(), synced: Instant::now() };
         if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
             // Half a header is of no use to anybody. If it cannot be removed either, it does no
@@ -46,7 +46,7 @@ impl Writer {
             writer.place.remove();
             return Err(error).with_context(|| {
                 format!(
-                    "cannot write {}, and nothing was measured: make room, or choose another folder with --out",
+                    "cannot write {}, so nothing was measured: free space, or choose another folder with --out",
                     writer.path().display()
                 )
             });
@@ -84,8 +84,8 @@ impl Writer {
     pub fn lost_or_changed(&self) -> Option<String> {
         let changed = || match self.written.is_held_by(self.place.whole()) {
             Ok(true) => None,
-            Ok(false) => Some("was changed by somebody else".to_string()),
-            Err(error) => Some(format!("cannot be read again ({error})")),
+            Ok(false) => Some("was changed by another program".to_string()),
+            Err(error) => Some(format!("is no longer readable ({error})")),
         };
         self.lost().or_else(changed)
     }
@@ -103,7 +103,8 @@ impl Writer {
     pub fn append(&mut self, record: &Record) -> anyhow::Result<()> {
         self.write_line(record).with_context(|| {
             format!(
-                "cannot append to {}; what it holds already is safe: make room and run the same command again to go on",
+                "cannot append to {}; its lines so far are safe: free space and run the same command again to \
+                 resume",
                 self.path().display()
             )
         })?;

@@ -289,7 +289,7 @@ fn holds(sentence: Option<Sentence>, truth: f64) -> bool {
     let ends = |words: &str| -> Option<[f64; 2]> {
         let (_, between) = words.split_once('(')?;
         let number = |word: &str| word.parse::<f64>().ok();
-        let mut ends = between.trim_end_matches(')').split(' ').filter_map(number);
+        let mut ends = between.trim_end_matches(')').split([' ', '–']).filter_map(number);
         Some([ends.next()?, ends.next().unwrap_or(f64::INFINITY)])
     };
     let inside = |words: String, value: f64| {

@@ -25,8 +25,8 @@ const fn family(unit: &'static str, base: f64, name: &'static str, help: &'stati
 
 const FAMILIES: [Family; 7] = [
     family("s", 1.0, "assay_time_seconds", "Figures that a spec limits: times."),
-    family("kB/s", 1e3, "assay_throughput_bytes_per_second", "Figures that a spec limits: data in a second."),
-    family("1/s", 1.0, "assay_rate_per_second", "Figures that a spec limits: operations in a second."),
+    family("kB/s", 1e3, "assay_throughput_bytes_per_second", "Figures that a spec limits: data per second."),
+    family("1/s", 1.0, "assay_rate_per_second", "Figures that a spec limits: operations per second."),
     family("MHz", 1e6, "assay_frequency_hertz", "Figures that a spec limits: clocks."),
     family("B", 1.0, "assay_size_bytes", "Figures that a spec limits: sizes."),
     family("cycles", 1.0, "assay_cycles", "Figures that a spec limits: cycles of the core clock."),
@@ -53,17 +53,17 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
     let decided = outcomes.iter().filter(|one| is(one, &[Verdict::Accept, Verdict::Reject]) > 0.0);
     all.gauge(
         "assay_check_passed",
-        "1: the spec accepts the host's run, 0: it rejects it; of an undecided run there is no sample.",
+        "1: the spec accepts the host's run, 0: it rejects it. An undecided run has no sample.",
         decided.map(|one| of_spec(one, is(one, &[Verdict::Accept]))),
     );
     all.gauge(
         "assay_check_undecided",
-        "1: the run decides nothing, or the spec cannot judge it; 0: it is accepted or rejected.",
+        "1: the run decides nothing, or the spec cannot judge it. 0: it is accepted or rejected.",
         outcomes.iter().map(|one| of_spec(one, is(one, &[Verdict::CannotTell, Verdict::NotUsable]))),
     );
     all.gauge(
         "assay_check_demands",
-        "Demands of the spec, by what became of them.",
+        "Demands of the spec by result.",
         outcomes.iter().flat_map(|one| {
             [Standing::Met, Standing::Missed, Standing::Undecided].map(|standing| {
                 let (mut labels, value) = of_spec(one, one.count(standing) as f64);
@@ -74,14 +74,14 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
     );
     all.gauge(
         "assay_run_timestamp_seconds",
-        "When the run began that was checked.",
+        "Start time of the checked run.",
         outcomes.iter().filter_map(|one| Some((vec![host(one)], one.background.started_s?))),
     );
     // What could not be read has no findings, and no machine.
     let read = || outcomes.iter().filter(|one| !one.background.assay.is_empty());
     all.gauge(
         "assay_run_info",
-        "The run that was checked: profile, version of Assay, processor, kernel, label_NAME for each label.",
+        "The checked run: profile, version of Assay, processor, kernel, label_NAME for each label.",
         read().map(|one| {
             let own = &one.background;
             let info: [Label; 4] = [
@@ -96,7 +96,7 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
     );
     all.gauge(
         "assay_findings",
-        "Findings of the run that was checked.",
+        "Findings of the checked run.",
         read().flat_map(|one| {
             let counts = Severity::ALL.into_iter().zip(one.background.findings);
             counts.map(|(severity, count)| {

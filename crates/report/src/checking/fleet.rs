@@ -67,7 +67,7 @@ pub fn many(outcomes: &[Outcome], older: &str, how: Shown, style: Style) -> Stri
     }));
     let exit = worst.exit_code();
     let row = [
-        "--brief: a line for each run".to_string(),
+        "--brief: one line per run".to_string(),
         "--all: each demand".to_string(),
         "--out fleet.csv".to_string(),
         if exit == 0 { String::new() } else { format!("exit {exit}") },
@@ -107,7 +107,7 @@ fn shared_label(outcomes: &[Outcome]) -> Option<String> {
     let label = rejected.first().filter(|_| rejected.len() > 1)?.labels.iter().find(|label| {
         rejected.iter().all(|one| has(one, *label)) && !outcomes.iter().all(|one| has(one, *label))
     });
-    label.map(|(name, value)| format!("All rejected hosts have the label {name}={value}, not all others."))
+    label.map(|(name, value)| format!("All rejected hosts have the label {name}={value}; not all others do."))
 }
 
 /// What of a demand was asked and found: `DRAM latency: 132 ns (130–134), asked ≤ 100 ns`.

@@ -161,7 +161,7 @@ mod tests {
         let said = |word: Word, words: &str| Said::Counted(word, words.into());
         for (one, long, short) in [
             (said(Word::Same, "same within 10 %"), "same within 10 %", "same (10 %)"),
-            (said(Word::Slower, "slower by 8 to 12 %"), "slower", "slower"),
+            (said(Word::Slower, "slower by 8–12 %"), "slower", "slower"),
             (Said::Left("pages".into(), String::new()), "not counted", "not counted"),
         ] {
             assert_eq!((word(&one, false), word(&one, true)), (long.to_string(), short.to_string()));

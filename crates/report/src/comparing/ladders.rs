@@ -28,7 +28,7 @@ pub fn section(comparisons: &[Comparison], letters: &[String]) -> Option<Section
     let charts = ladders.iter().enumerate().map(|(at, ladder)| chart(comparisons, letters, ladder, at));
     let charts: Vec<Block> = charts.map(Block::from).collect();
     let who = if comparisons.len() > 1 { "A and others" } else { "both" };
-    let about = format!("What {who} measured at several sizes, one over the other.");
+    let about = format!("Results of {who} at several sizes.");
     (!charts.is_empty()).then(|| super::section("ladders", "Curves", &about, charts))
 }
 

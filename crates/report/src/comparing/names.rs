@@ -24,7 +24,7 @@ pub fn short(title: &str, key: &str) -> String {
 fn placement(case: &Case) -> String {
     match case.placement.name.as_ref() {
         "one-cpu" => String::new(),
-        name => placement_words(name),
+        name => placement_words(name).to_string(),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{column, right};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use crate::comparison::ratio_words;
+use crate::sections::names::placement_words;
 use compare::{Comparison, Overlaid};
 use model::{figure, percent};
 
@@ -10,9 +11,9 @@ pub fn section(one: &Comparison, letter: &str) -> Section {
     let charts = one.curves.iter().enumerate();
     let charts = charts.flat_map(|(index, overlaid)| {
         let drawn = [false, true].map(|each| Block::from(chart(one, overlaid, letter, (index, each))));
-        let placements = overlaid.placements.join(" and ");
+        let placed = placements(overlaid);
         let said = format!(
-            "{}, {placements}. {} {}",
+            "{}, {placed}. {} {}",
             overlaid.title,
             overlaid.words(letter),
             overlaid.clock_words(letter)
@@ -25,16 +26,23 @@ pub fn section(one: &Comparison, letter: &str) -> Section {
         charts.collect(),
     )
     .about(
-        "The same work at the same CPU%: who does more there has more left than CPU% says, or a \
-                 faster core. Lines are never drawn beyond what was measured.",
+        "The same work at the same CPU%. The host that does more has more headroom than CPU% shows, or a \
+                 faster core. Lines end where the measurement ends.",
     )
+}
+
+/// Where both were measured, in full.
+fn placements(overlaid: &Overlaid) -> String {
+    let [a, b] = overlaid.placements.each_ref().map(|name| diagnose::words::placement(name));
+    if a == b { a.to_string() } else { format!("{a} and {b}") }
 }
 
 /// Work over CPU%, or `each`: the work for each percent of it.
 fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (usize, bool)) -> Chart {
     let names = ["A", letter].map(str::to_string);
-    let called =
-        |side: usize| format!("{} {}, {}", names[side], one.names[side][0], overlaid.placements[side]);
+    let called = |side: usize| {
+        format!("{} {}, {}", names[side], one.names[side][0], placement_words(&overlaid.placements[side]))
+    };
     let mut rows = Vec::new();
     let lines: Vec<Line> = overlaid
         .curves
@@ -72,18 +80,13 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
         None => String::new(),
     };
     let columns =
-        vec![column("result"), right("CPU%"), right("work"), right("attainment: work for each % of CPU")];
+        vec![column("result"), right("CPU%"), right("work"), right("attainment: work per % of CPU")];
     Chart::new(
         format!("chart-curves-{}-{index}{}", letter.to_lowercase(), if each { "-attainment" } else { "" }),
-        format!(
-            "{}{}: {}",
-            if each { "Attainment, " } else { "" },
-            overlaid.title,
-            overlaid.placements.join(" and ")
-        ),
+        format!("{}{}: {}", if each { "Attainment, " } else { "" }, overlaid.title, placements(overlaid)),
         ChartKind::Lines {
             x: Axis::linear("CPU% of the placement's CPUs"),
-            y: Axis::linear(format!("work{}, {}", if each { " for each %" } else { "" }, overlaid.unit)),
+            y: Axis::linear(format!("work{}, {}", if each { " per %" } else { "" }, overlaid.unit)),
             lines,
             marks: Vec::new(),
             callouts: callouts.collect(),
@@ -91,7 +94,7 @@ fn chart(one: &Comparison, overlaid: &Overlaid, letter: &str, (index, each): (us
         Table::new(columns, rows).folded(),
     )
     .about(match each {
-        true => format!("Work for each percent of CPU: flat where CPU% tells the truth.{clock}"),
+        true => format!("Work per percent of CPU: flat if CPU% matches the work done.{clock}"),
         false => format!("{}{clock}", overlaid.words(letter)),
     })
     .summary(side_by_side(overlaid, letter, each))
@@ -117,7 +120,7 @@ fn side_by_side(overlaid: &Overlaid, letter: &str, each: bool) -> Table {
             Cell::Number(ratio_words(ratio, bounds)),
         ])
     };
-    let what = if each { "work for each %" } else { "work" };
+    let what = if each { "work per %" } else { "work" };
     let columns = vec![
         right("CPU%"),
         right(&format!("{what}, A")),
@@ -148,8 +151,13 @@ mod tests {
             })
             .collect();
         assert_eq!(said.len(), found.curves.len());
-        assert!(said[1].contains("smt-sibling and same-llc. They do not cross: B does more"), "{said:?}");
-        assert!(said[1].contains("as it was measured"), "{said:?}");
+        assert!(
+            said[1].contains(
+                "on two threads of one core and on two CPUs that share an L3. They do not cross: B does more"
+            ),
+            "{said:?}"
+        );
+        assert!(said[1].contains("work is as measured"), "{said:?}");
         let charts: Vec<&Chart> = section
             .blocks
             .iter()
@@ -172,6 +180,6 @@ mod tests {
         // of 125.
         let half = cells.iter().position(|cell| cell == "50 %").expect("half load");
         assert!(cells[half + 2].starts_with("2.0") && cells[half + 3].starts_with("1.2"), "{cells:?}");
-        assert!(cells[half + 3].contains(" to "), "{cells:?}");
+        assert!(cells[half + 3].contains("–"), "{cells:?}");
     }
 }

@@ -47,8 +47,8 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
         band: LEAST_DIFFERENCE,
     };
     let about = format!(
-        "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, with what whole runs differ by. Grey: \
-         within 2 %. Diamonds: groups. Of {} main figures that both have {} count.",
+        "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, including the scatter of whole runs. Grey: within 2 %. \
+                 Diamonds: groups. Of {} main figures that both have, {} count.",
         answer.both, answer.counted
     );
     let chart =

@@ -19,8 +19,8 @@ pub fn charts(one: &Comparison, letter: &str) -> Option<Section> {
         blocks.push(Block::from(chart(one, letter, *copies, rows)));
     }
     let about = format!(
-        "Scores of {letter} over those of A, the greatest first. Machines differ by much the same in related rows: one that does not go \
-         with its relatives compares something else, as a rule placements."
+        "Scores of {letter} over those of A, the largest first. Related rows should \
+                 have similar ratios. A row that breaks with its relatives usually compares placements."
     );
     (!blocks.is_empty())
         .then(|| section(&format!("rows-{}", letter.to_lowercase()), "UnixBench, row by row", &about, blocks))
@@ -69,5 +69,5 @@ fn chart(one: &Comparison, letter: &str, copies: i64, rows: &[(RowRatio, &Compar
         )
         .folded(),
     )
-    .about("1 is as fast as A. Odd: it breaks with its relatives, see Findings.")
+    .about("1: as fast as A. Odd: breaks with its relatives, see Findings.")
 }

@@ -415,7 +415,7 @@ fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], styl
     }
     if fit < answers.len() {
         let rest =
-            format!("{} beside: a wider terminal, --json or --out compare.html", letters[fit..].join(", "));
+            format!("{}: use a wider terminal, --json or --out compare.html", letters[fit..].join(", "));
         out.push_str(&wrapped(&rest, 2, Tone::Dim, style));
     }
     out
@@ -455,7 +455,7 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
         parts.push(format!("{refused} of {total} left out, with reasons: --left-out"));
     }
     if shown != Shown::LeftOut && refused == 0 && found.iter().any(Comparison::is_apart) {
-        parts.push("what only one of them has: --left-out".to_string());
+        parts.push("figures that only one has: --left-out".to_string());
     }
     parts.push("page: --out compare.html".to_string());
     // What has nothing to be compared stays so.

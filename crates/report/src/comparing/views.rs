@@ -1,4 +1,4 @@
-//! CPUs and caches of two machines beside each other, believed and measured.
+//! CPUs and caches of two hosts, reported and measured.
 
 use super::{column, table};
 use crate::block::{Block, Cell, Section};
@@ -10,12 +10,12 @@ use diagnose::views::Views;
 /// itself, or no result tells.
 pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let [a, b] = &one.views;
-    let believed = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {
+    let reported = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {
         let groups = views.iter().flat_map(|views| &views.groups);
-        groups.filter(|(label, _)| label.ends_with("believed")).cloned().collect()
+        groups.filter(|(label, _)| !label.ends_with("measured")).cloned().collect()
     };
     let [host, other] = [&one.names[0][0], &one.names[1][0]];
-    if (a.is_none() && b.is_none()) || (host == other && believed(a) == believed(b)) {
+    if (a.is_none() && b.is_none()) || (host == other && reported(a) == reported(b)) {
         return None;
     }
     let sides = [("A", host, a), (letter, other, b)];
@@ -28,11 +28,10 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
             }
             Some(views) => {
                 let many = views.cpus.len();
-                blocks
-                    .push(Block::Prose(format!("{name} {host}: {many} CPUs are too many to be drawn here.")));
+                blocks.push(Block::Prose(format!("{name} {host}: {many} CPUs are too many to draw.")));
             }
             None => {
-                blocks.push(Block::Prose(format!("{name} {host}: its result does not tell of its CPUs.")))
+                blocks.push(Block::Prose(format!("{name} {host}: the result does not describe its CPUs.")))
             }
         }
     }
@@ -40,12 +39,12 @@ pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     Some(
         Section::new(
             format!("views-{}", letter.to_lowercase()),
-            "CPUs and caches, believed and measured",
+            "CPUs and caches, reported and measured",
             blocks,
         )
         .about(
-            "Equal letters in a row: one group. The kernel believes what firmware or a host tells it; \
-                 measured is what passing lines, slowing each other and the ladder of latencies show.",
+            "Equal letters in a row: one group. Reported: what the kernel reads from firmware or the host. Measured: what \
+                 passing cache lines, mutual slowdown and the latency curve show.",
         ),
     )
 }

@@ -101,7 +101,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
 }
 
 fn few_words(rest: &AtRest) -> String {
-    format!("too little was seen ({:.0} s)", rest.seconds)
+    format!("watched too briefly ({:.0} s)", rest.seconds)
 }
 
 /// Of the cache that the kernel reports this is most of it.
@@ -132,7 +132,7 @@ fn bandwidth(rest: &AtRest) -> HostRow {
         return row(Grade::CannotTell, "cannot tell", few_words(rest));
     };
     let range = format!("{}–{}", figure(low, ""), figure(high, ""));
-    row(Grade::Fact, "one CPU", format!("{} ({range}) in {} looks", figure(gb_per_s, "GB/s"), rest.looks))
+    row(Grade::Fact, "one CPU", format!("{} ({range}) in {} probes", figure(gb_per_s, "GB/s"), rest.looks))
 }
 
 #[cfg(test)]

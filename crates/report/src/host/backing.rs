@@ -35,9 +35,9 @@ pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
     let largest = caches.filter_map(|cache| cache.size_bytes).max();
     let Some(Interval { low, high }) = own.kept.filter(|_| largest.is_some_and(|bytes| bytes >= LEAST_CACHE))
     else {
-        return row(Grade::CannotTell, "cannot tell", "no cache of 8 MiB or more is told".to_string());
+        return row(Grade::CannotTell, "cannot tell", "no cache of 8 MiB or more is reported".to_string());
     };
-    let reading = format!("{} to {} is left after 0.25 ms", percent(low), percent(high));
+    let reading = format!("{}–{} is left after 0.25 ms", percent(low), percent(high));
     match (low, high) {
         (low, _) if low >= KEPT_MOST => row(Grade::Good, "ours", reading),
         (_, high) if high < KEPT_LEAST => row(Grade::Poor, "contended", reading),
@@ -54,16 +54,16 @@ fn pages(own: &RegionsSeen) -> HostRow {
     let price = own
         .found
         .price_ns
-        .map_or(String::new(), |ns| format!("; {} to {} a load", figure(ns.low, ""), figure(ns.high, "ns")));
+        .map_or(String::new(), |ns| format!("; {}–{} per load", figure(ns.low, ""), figure(ns.high, "ns")));
     match (low, high) {
         (low, _) if low > 0.5 => {
-            row(Grade::Poor, "small", format!("{} to {} of huge pages{price}", percent(low), percent(high)))
+            row(Grade::Poor, "small", format!("{}–{} of huge pages{price}", percent(low), percent(high)))
         }
-        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} looked at", small.of)),
+        (_, high) if high < 0.05 => row(Grade::Good, "huge", format!("all of {} checked", small.of)),
         _ => row(
             Grade::CannotTell,
             "cannot tell",
-            format!("{} to {} are small{price}", percent(low), percent(high)),
+            format!("{}–{} are small{price}", percent(low), percent(high)),
         ),
     }
 }
@@ -84,7 +84,7 @@ fn parts(own: &RegionsSeen) -> HostRow {
             let grade = if own.far.is_some_and(|far| far.matters()) { Grade::Poor } else { Grade::Fact };
             row(grade, "distance", size)
         }
-        (None, None) => row(Grade::Good, "alike", "in pages, distance and transfer".to_string()),
+        (None, None) => row(Grade::Good, "alike", "pages, distance and transfer".to_string()),
         (None, Some(found)) => row(Grade::CannotTell, "cannot tell", own.size_words(found)),
     }
 }
@@ -92,7 +92,7 @@ fn parts(own: &RegionsSeen) -> HostRow {
 /// Who slowed loads between looks at regions.
 pub fn interference(own: &RegionsSeen) -> HostRow {
     let Some(found) = &own.neighbour else {
-        return HostRow::not_measured("interference", "too few seconds were seen");
+        return HostRow::not_measured("interference", "too few seconds were watched");
     };
     of_neighbour(found, found.blocks.len() as f64 * BLOCK_S)
 }

@@ -68,7 +68,7 @@ fn sub_numa(machine: &Machine) -> HostRow {
     let by_cache = caches == nodes.len();
     let caches = match (caches, caches % sockets) {
         (0, _) => "last-level caches not reported".to_string(),
-        (_, 0) => format!("{} a socket", counted(caches / sockets, "last-level cache")),
+        (_, 0) => format!("{} per socket", counted(caches / sockets, "last-level cache")),
         _ => counted(caches, "last-level cache"),
     };
     let each = nodes.len() / sockets;
@@ -80,13 +80,13 @@ fn sub_numa(machine: &Machine) -> HostRow {
                 "GenuineIntel" => format!(": consistent with SNC{each}"),
                 "AuthenticAMD" | "HygonGenuine" => match (each, by_cache) {
                     (2 | 4, false) => format!(": consistent with NPS{each}"),
-                    (2 | 4, true) => format!(": consistent with NPS{each}, or a node for each cache"),
-                    (_, true) => ": consistent with a node for each cache".to_string(),
+                    (2 | 4, true) => format!(": consistent with NPS{each}, or one node per cache"),
+                    (_, true) => ": consistent with one node per cache".to_string(),
                     (_, false) => String::new(),
                 },
                 _ => String::new(),
             };
-            row(&format!("{each} a socket"), format!("{} and {caches}{name}", counted(each, "node")))
+            row(&format!("{each} per socket"), format!("{} and {caches}{name}", counted(each, "node")))
         }
         _ => row("uneven", format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"))),
     }
@@ -103,7 +103,7 @@ fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
         Some(Some(gain)) => gain,
     };
     let (low, high) = (figure(gain.low, ""), figure(gain.high, ""));
-    let reading = format!("pages in order {low} to {high} × as fast as in any order");
+    let reading = format!("pages in order {low}–{high} × as fast as in random order");
     match gain {
         Interval { low, .. } if low > PREFETCHED => {
             row(Grade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
@@ -160,18 +160,18 @@ mod tests {
     #[test]
     fn nodes_of_a_socket_tell_of_its_parts() {
         let of = |vendor, sockets, nodes, caches| said(sub_numa(&machine(vendor, sockets, nodes, caches)));
-        assert_eq!(of("GenuineIntel", 2, 2, 2), "off: one node and 1 last-level cache a socket");
+        assert_eq!(of("GenuineIntel", 2, 2, 2), "off: one node and 1 last-level cache per socket");
         assert_eq!(
             of("GenuineIntel", 2, 4, 2),
-            "2 a socket: 2 nodes and 1 last-level cache a socket: consistent with SNC2"
+            "2 per socket: 2 nodes and 1 last-level cache per socket: consistent with SNC2"
         );
         assert_eq!(
             of("AuthenticAMD", 1, 4, 8),
-            "4 a socket: 4 nodes and 8 last-level caches a socket: consistent with NPS4"
+            "4 per socket: 4 nodes and 8 last-level caches per socket: consistent with NPS4"
         );
         assert_eq!(of("other", 2, 3, 2), "uneven: 3 nodes in 2 sockets");
         assert_eq!(of("AuthenticAMD", 2, 1, 2), "cannot tell: 1 node in 2 sockets");
-        assert!(of("AuthenticAMD", 1, 8, 8).ends_with(": consistent with a node for each cache"));
+        assert!(of("AuthenticAMD", 1, 8, 8).ends_with(": consistent with one node per cache"));
         assert_eq!(sub_numa(&Machine::default()).grade, Grade::CannotTell);
     }
 

@@ -36,7 +36,7 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
     let mut sentences = vec![what(results, &counts)];
     if !problems.is_empty() {
         let problems: Vec<&str> = problems.into_iter().collect();
-        sentences.push(format!("Do not compare it before this is explained: {}.", listed(&problems)));
+        sentences.push(format!("Do not compare it before you explain this: {}.", listed(&problems)));
     }
     sentences.extend(groups.iter().find_map(|group| first_sentence(&group.conclusion)));
     let every: Vec<&Imported> = all().collect();
@@ -48,14 +48,12 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
     };
     sentences.extend(match results {
         [(_, one)] => of_several_values(one, &shown),
-        _ if are_repeated => {
-            Some("Nothing tells the results apart, so they are taken as repetitions.".to_string())
-        }
+        _ if are_repeated => Some("The results look like repetitions of one test.".to_string()),
         _ => None,
     });
     sentences.truncate(3);
     if sentences.len() < 3 && counts.with > 0 {
-        sentences.push("Assay did not watch while it was measured, so every figure is unverified.".into());
+        sentences.push("Assay did not watch the measurement, so every figure is unverified.".into());
     }
     let mut screen = Screen {
         word: word.into(),
@@ -104,7 +102,7 @@ fn verdict(
     match (counts.with, counts.without, no_problem) {
         (0, ..) => ("NOTHING COMPLETE", Tone::Care),
         (_, _, false) => ("READ, BUT FAULTY", Tone::Bad),
-        _ if all.clone().flat_map(|one| &one.figures).all(unusable) => ("READ, NOT BELIEVED", Tone::Care),
+        _ if all.clone().flat_map(|one| &one.figures).all(unusable) => ("READ, NOT USABLE", Tone::Care),
         (_, 0, true) if all.all(|one| one.refused == 0) && !interrupted() => ("READ WHOLE", Tone::Good),
         _ => ("READ IN PART", Tone::Care),
     }

@@ -47,7 +47,7 @@ pub fn screen(peers: &Peers) -> Screen {
     };
     let mut sentences = match (behind.len(), peers.judged()) {
         (_, 0) => vec![format!(
-            "No make has {LEAST_HOSTS} hosts; among fewer none can be called slow. Add results of like hosts, or compare two: \
+            "No make has {LEAST_HOSTS} hosts, which a comparison needs. Add results of equal hosts, or compare two: \
              assay compare A B."
         )],
         (0, _) => vec![format!("{alike} were compared with hosts of the same make; none is behind.")],
@@ -220,12 +220,12 @@ fn cause(peers: &Peers, place: usize) -> String {
     let told = |one: &Difference| {
         let label = one.label.replace('_', " ");
         let whole = format!("{label} {} (peers {})", one.here, one.peers);
-        if whole.chars().count() > CAUSE { format!("{label} differ from its peers'") } else { whole }
+        if whole.chars().count() > CAUSE { format!("{label} differs from its peers") } else { whole }
     };
     match (suspected.likely.first(), suspected.other.len()) {
         (Some(first), _) => told(first),
         (None, 0) if !peers.fleet.hosts[place].findings.is_empty() => "see its own findings".to_string(),
-        (None, 0) => "unknown: nothing told differs".to_string(),
+        (None, 0) => "unknown: nothing reported differs".to_string(),
         (None, count) => {
             let labels: Vec<String> =
                 suspected.other.iter().take(2).map(|one| one.label.replace('_', " ")).collect();
@@ -380,7 +380,7 @@ fn findings(peers: &Peers) -> Vec<FindingLine> {
         .collect();
     let more = if idle.len() > NAMED { format!(" and {} more", idle.len() - NAMED) } else { String::new() };
     let idle = (!named.is_empty()).then(|| {
-        let text = format!("Hosts of a make differ in {}{more}; none is behind for it.", named.join(", "));
+        let text = format!("Hosts of a make differ in {}{more}, without effect on speed.", named.join(", "));
         line(Severity::Note, "differs", text, "")
     });
     let mut all: Vec<FindingLine> = fleet.chain(others).chain(idle).collect();

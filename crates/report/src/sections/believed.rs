@@ -1,9 +1,9 @@
-//! Topology as the kernel believes it beside topology as measured: CPUs painted by the group that
+//! Topology as the kernel reports it and as measured: CPUs painted by the group that
 //! they belong to.
 
 use crate::block::{Block, Section, Tiles};
 use diagnose::Diagnosis;
-use diagnose::distances::{self, Contention, believed_llcs};
+use diagnose::distances::{self, Contention, reported_llcs};
 use diagnose::views::Views;
 use diagnose::words::{bytes, figure, percent};
 use machine::Machine;
@@ -24,13 +24,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let but = |words: String, key: &str| {
         let own = || diagnosis.series.iter().filter(|judged| judged.series.case.key() == key);
         match own().all(|judged| !judged.analysis.verdict.usable()) {
-            true => format!("{words}; rejected as all of its series are"),
+            true => format!("{words}; rejected, as all of its figures are"),
             false => words,
         }
     };
     if let Some((found, key)) = &cores {
         rows.push(row(
-            "threads of a core, by slowdown",
+            "threads of one core, by slowdown",
             but(sibling_words(found), key),
             core_words(machine),
             key,
@@ -53,16 +53,15 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = vec![Block::Facts(rows)];
     let views = diagnosis.views().filter(|views| views.cpus.len() <= MOST);
     blocks.extend(views.map(|views| Block::Tiles(drawn(&views))));
-    Some(Section::new("topology", "Topology, believed and measured", blocks).about(
-        "Equal letters in a row: one group. Measured groups are CPUs that pass lines on to each \
-                 other faster than to others; measured cores are CPUs that slow each other when both \
-                 compute. What cannot be told is said so.",
+    Some(Section::new("topology", "Topology, reported and measured", blocks).about(
+        "Equal letters in a row: one group. Measured groups are CPUs that pass cache lines faster to each other \
+                 than to others. Measured cores are CPUs that slow each other when both compute.",
     ))
 }
 
 /// What was found, what the kernel says of it, and the case that shows it.
-fn row(what: &str, measured: String, believed: String, key: &str) -> (String, String) {
-    (what.to_string(), format!("{measured} (kernel: {believed}; {key})"))
+fn row(what: &str, measured: String, reported: String, key: &str) -> (String, String) {
+    (what.to_string(), format!("{measured} (kernel reports {reported}; {key})"))
 }
 
 fn noise_words(noise: Option<f64>) -> String {
@@ -72,14 +71,14 @@ fn noise_words(noise: Option<f64>) -> String {
 fn sibling_words(found: &Siblings) -> String {
     let noise = noise_words(found.noise);
     if let Some(why) = &found.cannot_tell {
-        return format!("cannot tell: {why}{noise}");
+        return format!("unknown: {why}{noise}");
     }
     let open = match found.open.len() {
         0 => String::new(),
-        open => format!("; {open} pairs open"),
+        open => format!("; {open} pairs undecided"),
     };
     match found.siblings.is_empty() {
-        true if found.apart.is_empty() => format!("cannot tell of any of {} pairs{noise}", found.open.len()),
+        true if found.apart.is_empty() => format!("unknown for all {} pairs{noise}", found.open.len()),
         true if found.apart.len() == 1 => format!("not these two{open}{noise}"),
         true => format!("none among {} pairs{open}{noise}", found.apart.len()),
         false => format!("{}{open}{noise}", distances::words(&found.cores())),
@@ -92,9 +91,9 @@ fn group_words(found: &Clusters) -> Vec<String> {
         Answer::One => {
             vec![format!("one group of {} CPUs{noise}", found.cpus.len())]
         }
-        Answer::CannotTell(why) => vec![format!("cannot tell: {why}")],
+        Answer::CannotTell(why) => vec![format!("unknown: {why}")],
         Answer::Floating([one, other]) => vec![format!(
-            "they change: {} in one visit, {} in another",
+            "they change: {} in one pass, {} in another",
             distances::words(one),
             distances::words(other)
         )],
@@ -117,12 +116,14 @@ fn contention_words(found: &Contention) -> String {
     match found.shared {
         Some(true) => format!("CPU {one} and CPU {other} share one: blocks of {size}, {times}"),
         Some(false) => format!("CPU {one} and CPU {other} share none: blocks of {size}, {times}"),
-        None => format!("cannot tell of CPU {one} and CPU {other}: blocks of {size}, {times}"),
+        None => {
+            format!("CPU {one} and CPU {other}: unknown whether they share one; blocks of {size}, {times}")
+        }
     }
 }
 
 fn core_words(machine: &Machine) -> String {
-    let Some(cores) = &machine.cpus.cores else { return "not told".into() };
+    let Some(cores) = &machine.cpus.cores else { return "nothing".into() };
     let several: Vec<Vec<u32>> = cores
         .iter()
         .map(|core| core.cpus.iter().collect::<Vec<u32>>())
@@ -136,9 +137,9 @@ fn core_words(machine: &Machine) -> String {
 
 fn llc_words(machine: &Machine) -> String {
     if machine.caches.is_empty() {
-        return "no caches told".into();
+        return "no caches".into();
     }
-    let sets: Vec<Vec<u32>> = believed_llcs(machine).iter().map(|set| set.iter().collect()).collect();
+    let sets: Vec<Vec<u32>> = reported_llcs(machine).iter().map(|set| set.iter().collect()).collect();
     distances::words(&sets)
 }
 
@@ -171,6 +172,6 @@ mod tests {
         let measured = &facts[0].1;
         assert!(measured.starts_with("one group of 4 CPUs"), "{measured}");
         let Block::Tiles(tiles) = &section.blocks[1] else { panic!("tiles") };
-        assert!(tiles.columns.len() == 4 && tiles.rows.iter().any(|(label, _)| label == "core, believed"));
+        assert!(tiles.columns.len() == 4 && tiles.rows.iter().any(|(label, _)| label.starts_with("core, ")));
     }
 }

@@ -34,13 +34,13 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
     let table = Table::new(columns, shown.map(|judged| row(diagnosis, judged, &known)));
     let mut blocks: Vec<Block> = older.iter().flat_map(environment).collect();
     blocks.push(match table.rows.is_empty() {
-        true => Block::Prose("No series of this run has a counterpart there.".into()),
+        true => Block::Prose("No figure of this run has a counterpart there.".into()),
         false => Block::Table(table),
     });
-    Some(Section::new("beside", "Beside older results", blocks).about(
+    Some(Section::new("beside", "Compared with older results", blocks).about(
         "Each ratio is new to old, turned so that above 1 is better; A is the older result, B \
-                 this run. Imported values are unverified: nobody watched while they were measured, and \
-                 without their spread nothing tells how sure a ratio is.",
+                 this run. Imported values are unverified: Assay did not watch the measurement. Without their \
+                 spread a ratio has no interval.",
     ))
 }
 
@@ -58,7 +58,7 @@ fn environment(one: &Comparison) -> Vec<Block> {
     let difference = |one: &compare::Difference| format!("{} {} (old) and {} (new)", one.label, one.a, one.b);
     let differences: Vec<String> = one.environment.iter().map(difference).collect();
     let words = match differences.is_empty() {
-        true => "no difference of environment that both tell".to_string(),
+        true => "the environments differ in nothing that both report".to_string(),
         false => differences.join("; "),
     };
     // What is wrong with this run's own file stands above.

@@ -44,7 +44,7 @@ fn stability(diagnosis: &Diagnosis) -> Option<Card> {
         _ => Word::Bad,
     };
     let reading = sign(word, Quality::Stability);
-    let label = "movement of the core clock".to_string();
+    let label = "core clock variation".to_string();
     let row = Row {
         group: "stability",
         alone: label.clone(),

@@ -1,4 +1,4 @@
-//! What the machine did while it was measured.
+//! Conditions while the run measured.
 
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Chart, ChartKind, Line, LinePoint, Section, Table};
@@ -34,7 +34,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     Some(
         Section::new("conditions", "Conditions", blocks)
             .about(
-                "Differences of the kernel's counters over all visits, each taken right before and after \
+                "The kernel's counters over all passes, read right before and after \
                  one.",
             )
             .long(),
@@ -50,9 +50,9 @@ const THROTTLED: &str = "throttled by a quota";
 fn totals(visits: &[&Visit], part_only: bool) -> Table {
     type Part = fn(&Conditions) -> Option<f64>;
     let parts: [(&str, &str, Part); 9] = [
-        ("others' CPU time", "CPUs", |c| Some(c.busy_ms? - c.own_ms?)),
-        ("our own CPU time", "CPUs", |c| c.own_ms),
-        ("stolen by the hypervisor", "CPUs", |c| c.steal_ms),
+        ("CPU time of other work", "CPUs", |c| Some(c.busy_ms? - c.own_ms?)),
+        ("CPU time of Assay", "CPUs", |c| c.own_ms),
+        ("steal", "CPUs", |c| c.steal_ms),
         ("interrupts", "CPUs", |c| c.irq_ms),
         (THROTTLED, "of the time", |c| c.throttled_ms),
         ("some task waited for memory", "of the time", |c| c.psi_memory_ms),
@@ -67,8 +67,8 @@ fn totals(visits: &[&Visit], part_only: bool) -> Table {
             .collect();
         let (wall, total) = known.iter().fold((0.0, 0.0), |sum, (wall, value)| (sum.0 + wall, sum.1 + value));
         let value = match (known.is_empty(), unit) {
-            (true, _) => "not told here".to_string(),
-            _ if label == THROTTLED && part_only && total == 0.0 => "groups above not seen".to_string(),
+            (true, _) => "not reported".to_string(),
+            _ if label == THROTTLED && part_only && total == 0.0 => "groups above unseen".to_string(),
             // Busy time and our own are read one after the other: a difference may be below zero.
             (_, "CPUs") if total / wall < LEAST_SEEN_CPUS => "none seen".to_string(),
             (_, "CPUs") => format!("{:.3} CPUs", total / wall),
@@ -77,14 +77,14 @@ fn totals(visits: &[&Visit], part_only: bool) -> Table {
         };
         vec![text(label), number(value)]
     });
-    Table::new(vec![column("over all visits"), right("amount")], rows)
+    Table::new(vec![column("over all passes"), right("amount")], rows)
 }
 
 fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
     type Part = fn(&Conditions) -> Option<f64>;
     let parts: [(&str, Part); 2] = [
-        ("others", |c| Some(c.background()? * f64::from(c.cpus))),
-        ("stolen", |c| Some(c.steal()? * f64::from(c.cpus))),
+        ("other work", |c| Some(c.background()? * f64::from(c.cpus))),
+        ("steal", |c| Some(c.steal()? * f64::from(c.cpus))),
     ];
     let mut lines: Vec<Line> = parts
         .into_iter()
@@ -103,7 +103,7 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
     for line in diagnosis.run.time_lines.iter().filter(|line| line.subject.is_empty()) {
         let points = line.at_ms.iter().zip(&line.value);
         lines.push(Line {
-            name: format!("{} at the gate", line.name),
+            name: format!("{} before measuring", line.name),
             points: points.map(|(at, y)| LinePoint::at(at / 1e3, *y)).collect(),
             joined: true,
         });
@@ -126,10 +126,10 @@ fn time_line(diagnosis: &Diagnosis, visits: &[&Visit]) -> Option<Chart> {
     Some(
         Chart::new(
             "time-line",
-            "Others on this machine",
+            "Other work on this host",
             ChartKind::lines(Axis::linear("time, s"), Axis::linear("CPUs"), lines),
             data,
         )
-        .about("Visit by visit, in CPUs. The kernel counts in ticks of 10 ms, so short visits scatter."),
+        .about("One point per pass, in CPUs. The kernel counts in ticks of 10 ms, so short passes scatter."),
     )
 }

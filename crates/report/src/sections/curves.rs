@@ -2,7 +2,7 @@
 
 use super::figures::value_words;
 use super::levels::{claimed_caches, levels};
-use super::names::{PLACE, Subject, Trait, told_apart, traits_with_place};
+use super::names::{PLACE, Subject, Trait, placement_words, told_apart, traits_with_place};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Cell, Chart, ChartKind, Line, LinePoint, Scale, Section, Table};
 use diagnose::words::bytes;
@@ -189,7 +189,7 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         rows.extend(points.iter().map(|(at, judged)| {
             let mut row = vec![
                 text(if sizes { bytes(*at) } else { at.to_string() }),
-                text(case.placement.name.to_string()),
+                text(placement_words(&case.placement.name)),
                 number(value_words(judged)),
                 number(judged.analysis.figure().map_or(String::new(), |one| one.n.to_string())),
                 Cell::Verdict(judged.analysis.verdict.clone()),
@@ -233,17 +233,15 @@ fn chart(diagnosis: &Diagnosis, metric: &Metric, curves: &[Curve], x: &str, log:
         },
         Table::new(columns, rows).folded(),
     )
-    .about(format!("Median of processes with its 95 % interval. Hollow: rejected.{dashed}"))
+    .about(format!("Median of passes with its 95 % interval. Hollow: rejected.{dashed}"))
 }
 
 /// What dashed lines are.
 fn dashed(marks: &[(f64, String)], diagnosis: &Diagnosis) -> &'static str {
     match (marks.is_empty(), diagnosis.measured_caches.is_empty()) {
         (true, _) => "",
-        (false, true) => " Dashed: the sizes that the kernel claims.",
-        (false, false) => {
-            " Dashed: the sizes that the kernel claims, and the ladder's where that contradicts them."
-        }
+        (false, true) => " Dashed: sizes that the kernel reports.",
+        (false, false) => " Dashed: sizes that the kernel reports, and the measured ones if these differ.",
     }
 }
 
@@ -330,11 +328,14 @@ mod tests {
     fn few_lines_share_a_chart_and_many_have_one_a_placement() {
         let few = section_of(&ladder(&["read", "copy"], &["one-cpu", "all"]));
         assert_eq!(charts(&few).len(), 1);
-        assert_eq!(names(charts(&few)[0]), ["read, one-cpu", "copy, one-cpu", "read, all", "copy, all"]);
+        assert_eq!(
+            names(charts(&few)[0]),
+            ["read, one CPU", "copy, one CPU", "read, all CPUs", "copy, all CPUs"]
+        );
         let ops = ["read", "write", "copy", "fill", "triad"];
         let many = section_of(&ladder(&ops, &["one-cpu", "all"]));
         let titles: Vec<&str> = charts(&many).iter().map(|chart| chart.title.as_str()).collect();
-        assert_eq!(titles, ["Test, one-cpu", "Test, all"]);
+        assert_eq!(titles, ["Test, one CPU", "Test, all CPUs"]);
         assert_eq!(names(charts(&many)[1]), ops);
         let ids: Vec<&str> = charts(&many).iter().map(|chart| chart.id.as_str()).collect();
         assert_eq!(ids, ["chart-memory-test", "chart-memory-test-1"]);

@@ -82,7 +82,7 @@ pub fn value_in_unit(judged: &Judged, unit: &str) -> String {
     let value = in_unit(judged, unit);
     match estimate.interval {
         Some(interval) if judged.analysis.verdict.grade != Grade::C => {
-            format!("{value} ({} to {})", figure(interval.low, ""), figure(interval.high, ""))
+            format!("{value} ({}–{})", figure(interval.low, ""), figure(interval.high, ""))
         }
         _ => value,
     }

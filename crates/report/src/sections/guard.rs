@@ -1,6 +1,7 @@
 //! What was seen around the runs of a guarded command: a row a placement.
 
 use super::figures::cv_in_words;
+use super::names::placement_words;
 use super::{column, number, pairs, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
@@ -71,9 +72,9 @@ fn seen_around(diagnosis: &Diagnosis, judged: &Judged) -> [Cell; COLUMNS.len()] 
         None => amount(ids::metric::TASKS),
     };
     let on_one_cpu = beside(diagnosis, judged, ids::metric::OCCUPANCY, Some("same-cpu"));
-    let looks = |share| format!("{} of {} looks", percent(share), amount(ids::metric::LOOKS));
+    let looks = |share| format!("{} of {} probes", percent(share), amount(ids::metric::LOOKS));
     [
-        text(judged.series.case.placement.name.to_string()),
+        text(placement_words(&judged.series.case.placement.name)),
         number(cv_in_words(judged).unwrap_or_else(none)),
         plain(ids::metric::WALL),
         number(cpu.map_or_else(none, |(user, system)| figure(user + system, ""))),
@@ -134,10 +135,10 @@ const LOOK_S: f64 = 0.01;
 fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
     let mut notes = match together {
         Some(share) if share < TOGETHER => format!(
-            " Note: both ran for {} of the longer run only; in the rest nothing that disturbed it falls out.",
+            " Note: both ran at once for only {} of the longer run; disturbances in the rest do not cancel.",
             percent(share)
         ),
-        Some(share) => format!(" Both ran for {} of the longer run.", percent(share)),
+        Some(share) => format!(" Both ran at once for {} of the longer run.", percent(share)),
         None => String::new(),
     };
     for (arm, looks) in ["A", "B"].iter().zip(looks) {
@@ -148,7 +149,7 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
             ));
         }
     }
-    notes + " The times in the tables hold beside each other, and are not for comparison with other runs."
+    notes + " Compare the times in the tables with each other only, not with other runs."
 }
 
 /// What running two commands in turn or at once came to, B being the second; one of its series
@@ -156,12 +157,12 @@ fn duet_notes(together: Option<f64>, looks: [Option<(f64, f64)>; 2]) -> String {
 pub fn versus_words(found: &Versus, series: &Series) -> String {
     let by = |(difference, interval): (f64, Option<Interval>)| match interval {
         Some(Interval { low, high }) => {
-            format!("{:.3} ({:.3} to {:.3})", difference.exp(), low.exp(), high.exp())
+            format!("{:.3} ({:.3}–{:.3})", difference.exp(), low.exp(), high.exp())
         }
         None => format!("{:.3}", difference.exp()),
     };
     let said = match (found.interval, found.same_within()) {
-        (None, _) => "Too few runs to tell B from A".to_string(),
+        (None, _) => "Too few runs to compare B with A".to_string(),
         (Some(interval), _) if found.differs() => {
             let (low, high) = (interval.low.abs(), interval.high.abs());
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
@@ -187,9 +188,9 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
             cpus.join(" and "),
             found.quads
         ),
-        false => format!("{said}, {unit}, over {} quads of runs in turn.", found.quads),
+        false => format!("{said}, {unit}, over {} alternating quads of runs.", found.quads),
     };
-    words.push_str(&format!(" B's time over A's as they ran: {}.", by(found.in_time)));
+    words.push_str(&format!(" B's time over A's, as measured: {}.", by(found.in_time)));
     if let Some(in_cycles) = found.in_cycles {
         words.push_str(&format!(" In cycles: {}.", by(in_cycles)));
     }
@@ -226,12 +227,12 @@ mod tests {
     fn what_a_duet_leaves_in_doubt_is_noted() {
         let calm = duet_notes(Some(0.95), [Some((0.0, 1.0)), Some((9.0, 1.0))]);
         assert!(
-            calm.starts_with(" Both ran for 95 % of the longer run.") && !calm.contains("Note"),
+            calm.starts_with(" Both ran at once for 95 % of the longer run.") && !calm.contains("Note"),
             "{calm}"
         );
-        assert!(calm.ends_with("not for comparison with other runs."), "{calm}");
+        assert!(calm.ends_with("not with other runs."), "{calm}");
         let doubtful = duet_notes(Some(0.5), [None, Some((11.0, 1.0))]);
-        assert!(doubtful.contains("Note: both ran for 50 % of the longer run only"), "{doubtful}");
+        assert!(doubtful.contains("Note: both ran at once for only 50 % of the longer run"), "{doubtful}");
         assert!(doubtful.contains("Note: B had several tasks") && !doubtful.contains("A had"), "{doubtful}");
     }
 }

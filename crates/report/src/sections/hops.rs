@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::figures::median_words;
-use super::names::{case_words, label};
+use super::names::{case_words, label, placement_legend, placement_words};
 use super::smt::is_variant;
 use super::unixbench;
 use super::{column, number, right, text};
@@ -23,14 +23,24 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let mut blocks = Vec::new();
     blocks.extend(matrix(diagnosis).map(Block::Table));
     let wakes = wakes(diagnosis);
+    let mut names: Vec<&str> = diagnosis
+        .series
+        .iter()
+        .filter(|judged| meets(&judged.series.case))
+        .map(|judged| judged.series.case.placement.name.as_ref())
+        .collect();
+    names.sort_by_key(|name| rank(name));
     if !wakes.is_empty() {
         blocks.push(Block::Table(parts(&wakes)));
         blocks.push(Block::Preformatted(time_line(&wakes)));
     }
     Section::new("placement-matrix", "By placement", blocks)
         .about(
-            "Where the tasks of a benchmark sit, and what a wake-up is there. The higher score need \
-                 not be the better system: the woken task's side stands beside it.",
+            format!(
+                "Figures of one benchmark by the placement of its tasks, and the parts of a wake-up. A higher score is not a \
+                 better host: the woken task may wait.{}",
+                placement_legend(names)
+            ),
         )
         .unless_empty()
 }
@@ -99,7 +109,10 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
     };
     (rows.len() >= FEWEST_ROWS).then(|| {
         Table::new(
-            [column("test")].into_iter().chain(names.iter().map(|name| right(name))).collect(),
+            [column("test")]
+                .into_iter()
+                .chain(names.iter().map(|name| right(placement_words(name))))
+                .collect(),
             rows.iter().map(|(_, row)| cells(row)),
         )
     })
@@ -165,8 +178,8 @@ fn wakes(diagnosis: &Diagnosis) -> Vec<Wake<'_>> {
         WAKE.map(value)
     };
     let name = |case: &Case| match case_words(diagnosis, case).as_str() {
-        "" => case.placement.name.to_string(),
-        words => format!("{}, {words}", case.placement.name),
+        "" => placement_words(&case.placement.name).to_string(),
+        words => format!("{}, {words}", placement_words(&case.placement.name)),
     };
     cases.iter().map(|case| Wake { case, name: name(case), values: wake(case) }).collect()
 }
@@ -203,7 +216,7 @@ fn time_line(wakes: &[Wake]) -> String {
     let longest = wakes.iter().filter_map(of).map(whole).fold(0.0, f64::max);
     let name_width = wakes.iter().map(|wake| wake.name.chars().count()).max().unwrap_or(0);
     let mut lines = vec![format!(
-        "a wake-up: waking ▓  waiting ░  switching █   to {}\n(waking: with the switch, where the woken preempts)",
+        "a wake-up: waking ▓  waiting ░  switching █   up to {}\n(waking includes the switch if the woken task preempts)",
         figure(longest, "us")
     )];
     for wake in wakes {

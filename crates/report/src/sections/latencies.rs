@@ -22,8 +22,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     (!blocks.is_empty()).then(|| Section {
         id: "latencies".into(),
         title: "Latency percentiles".into(),
-        about: "A percentile stands where ten latencies or more lie beyond it in a visit; where only several visits \
-                together have as many, it is that of all their latencies, and its verdict says so."
+        about: "A percentile is shown if ten latencies or more lie beyond it in one pass. If \
+                 only several passes together have ten, it covers all their latencies, and its verdict says so."
             .into(),
         blocks,
         // A terminal shows them where the run was about that group alone.

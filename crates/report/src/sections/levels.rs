@@ -44,7 +44,7 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
     let words = |size: &CacheSize| match size.high.is_finite() {
-        true => format!("{} ({} to {})", bytes(size.at), bytes(size.low), bytes(size.high)),
+        true => format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high)),
         false => format!("{} or more", bytes(size.at)),
     };
     let all = diagnosis.measured_caches.iter();

@@ -37,7 +37,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
             Block::Preformatted(text_machine::draw(&diagnosis.machine, style)),
         ],
     )
-    .about("As the kernel describes it; what is not told is left out or called unknown.")
+    .about("As the kernel describes it. Unknown facts are left out or called unknown.")
     .long()
 }
 

@@ -273,7 +273,7 @@ fn chart(diagnosis: &Diagnosis, title: &Title, grid: &Grid, id: String) -> (Char
     }
     let (data, left_out) = pair_table(diagnosis, grid, &places);
     let suffix = if grid.name.is_empty() { String::new() } else { format!(", {}", grid.name) };
-    let mirrored = if grid.mirrored { " Each pair was measured once and stands on both sides." } else { "" };
+    let mirrored = if grid.mirrored { " Each pair was measured once and appears on both sides." } else { "" };
     let chart = Chart {
         id,
         title: format!("{}{suffix}", title.title),
@@ -330,8 +330,9 @@ fn pair_table(diagnosis: &Diagnosis, grid: &Grid, places: &Places) -> (Table, Op
     let table = Table::new(columns, rows).folded();
     let note = (left_out > 0).then(|| {
         format!(
-            "The table of pairs has those that are not plainly trusted and the worst, {MOST_PAIRS} in all; the other \
-             {left_out} are in the run's JSON (element assay-report of this page, report.json), as series of {}.",
+            "The table lists the {MOST_PAIRS} pairs that are not fully trusted or worst. \
+                 The other {left_out} are in the run's JSON (element assay-report of this page, report.json), as series \
+                 of {}.",
             diagnosis.series.iter().find(|judged| std::ptr::eq(*judged, grid.pairs[0].judged)).map_or_else(
                 String::new,
                 |judged| judged.series.case.key()

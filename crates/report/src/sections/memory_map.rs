@@ -38,11 +38,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         blocks.insert(0, Block::Table(nodes(&maps)));
     }
     if !absent.is_empty() {
-        blocks.push(Block::Prose(format!("not measured here: {absent}")));
+        blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
     Some(Section::new("memory-map", "Map of the memory", blocks).about(
-        "Bandwidth of every chunk of the memory that could be taken, all cores of the node on one \
-                 chunk, medians over rounds in random order; and what each region costs one core, with \
+        "Bandwidth of every chunk of the free memory, all cores of the node on one \
+                 chunk, medians over rounds in random order. Regions: cost of a load for one core, with \
                  all lines flushed.",
     ))
 }
@@ -68,7 +68,7 @@ fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
     ));
     if let Some([whole, spread]) = found.losses() {
         sentences.push(format!(
-            "Against fast memory a process wholly in the slow part loses {}, one spread over all of it {}.",
+            "A process in the slow part loses {} against fast memory; a process spread over all of it loses {}.",
             percent(whole),
             percent(spread)
         ));
@@ -77,7 +77,7 @@ fn answer(diagnosis: &Diagnosis, found: &NodeMap) -> String {
         judged.series.case.key() == found.case && judged.series.metric.name == ids::metric::TYPICAL
     });
     if let Some(judged) = judged.filter(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected) {
-        sentences.push(format!("Take it with care: {}.", judged.analysis.verdict.reason));
+        sentences.push(format!("Use with care: {}.", judged.analysis.verdict.reason));
     }
     sentences.extend(found.visit.process.notes.iter().map(|note| format!("{}.", sentence(note))));
     sentences.join(" ")
@@ -186,7 +186,7 @@ fn picture(found: &NodeMap, order: Option<&[usize]>) -> Block {
     let order_words = if order.is_some() { "in physical order" } else { "in the order of allocation" };
     Block::from(
         Chart::new(id, format!("{}, {order_words}", sentence(&found.name())), ChartKind::Map(map), data)
-            .about("A cell a chunk, from the upper left on: its bandwidth against the median chunk."),
+            .about("One cell per chunk, from the upper left: its bandwidth against the median chunk."),
     )
 }
 

@@ -12,7 +12,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         (
             "clock".to_string(),
             format!(
-                "{}, step {:.1} ns, {:.1} ns a reading{}",
+                "{}, step {:.1} ns, {:.1} ns per reading{}",
                 clock.source,
                 clock.resolution_ns,
                 clock.cost_ns,
@@ -21,7 +21,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ),
         (
             "order".to_string(),
-            format!("every pass visits its cases once, in an order drawn from seed {}", header.seed),
+            format!("each round runs every case once, in an order drawn from seed {}", header.seed),
         ),
         (
             "precision asked".to_string(),
@@ -32,16 +32,16 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
             ),
         ),
         (
-            "number reported".to_string(),
-            "median of process medians with a 95 % interval: from order statistics, of 5 to 14 processes from Student's t on \
-             logarithms stretched to inner order statistics"
+            "reported figure".to_string(),
+            "median of the passes' medians with a 95 % interval from order statistics; for 5 to 14 passes from Student's t on \
+             logarithms, stretched to inner order statistics"
                 .into(),
         ),
         ("CPUs allowed".to_string(), header.allowed_cpus.to_string()),
         ("run file schema".to_string(), header.schema.to_string()),
     ];
     if let Some(worst) = worst_linearity(diagnosis) {
-        facts.push(("twice the work".to_string(), worst));
+        facts.push(("doubled work".to_string(), worst));
     }
     let rules = |rules: &[&diagnose::Rule]| {
         rules.iter().map(|rule| (rule.id.to_string(), rule.title.to_string())).collect::<Vec<_>>()
@@ -53,17 +53,17 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         Block::Table(pairs(["benchmark", "method"], benchmarks.collect())),
     ];
     if !diagnosis.clean.is_empty() {
-        blocks.push(Block::Prose("Rules that looked and found nothing:".into()));
-        blocks.push(Block::Table(pairs(["rule", "what it would have said"], rules(&diagnosis.clean))));
+        blocks.push(Block::Prose("Rules that were checked and found nothing:".into()));
+        blocks.push(Block::Table(pairs(["rule", "what it looks for"], rules(&diagnosis.clean))));
     }
     if !diagnosis.not_applicable.is_empty() {
         blocks.push(Block::Prose(
-            "Rules that could not be applied, because this machine does not tell what they need:".into(),
+            "Rules that could not be checked, because this host does not report what they need:".into(),
         ));
-        blocks.push(Block::Table(pairs(["rule", "what it would say"], rules(&diagnosis.not_applicable))));
+        blocks.push(Block::Table(pairs(["rule", "what it looks for"], rules(&diagnosis.not_applicable))));
     }
     Section::new(METHOD, "Method", blocks)
-        .about("`assay explain WORD` says what a word or a rule means, with thresholds and reasons.")
+        .about("`assay explain WORD` explains a word or a rule, with thresholds and reasons.")
         .long()
 }
 
@@ -74,8 +74,8 @@ fn worst_linearity(diagnosis: &Diagnosis) -> Option<String> {
     });
     let (worst, key) = all.max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(format!(
-        "should take twice the time: at worst it was {} off, in {key}. A figure that is far off has a part that does not grow \
-         with the work; it counts against that figure alone",
+        "should take twice the time: the largest deviation is {}, in {key}. A large deviation means that part of the time does not \
+         grow with the work; it affects that figure only",
         percent(worst)
     ))
 }

@@ -167,7 +167,7 @@ fn subtitle(diagnosis: &Diagnosis) -> String {
         None => state,
     };
     format!(
-        "{} profile, {} visits in {:.0} s, {}, Assay {}{state}",
+        "{} profile, {} passes in {:.0} s, {}, Assay {}{state}",
         header.profile,
         diagnosis.run.visit_count(),
         diagnosis.elapsed_s(),

@@ -187,8 +187,8 @@ pub fn traits(case: &Case) -> Vec<Trait> {
     all
 }
 
-/// A placement in the short words of screens.
-pub fn placement_words(name: &str) -> String {
+/// The short name of a placement, for screens and tables.
+pub fn placement_words(name: &str) -> &str {
     match name {
         "one-cpu" | "same-cpu" => "one CPU",
         "smt-sibling" => "siblings",
@@ -202,7 +202,20 @@ pub fn placement_words(name: &str) -> String {
         "per-node" => "every node",
         other => other,
     }
-    .to_string()
+}
+
+/// The short names of placements with what they mean: `siblings: on two threads of one core. ` A
+/// name that says it by itself is left out.
+pub fn placement_legend<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut legend: Vec<String> = Vec::new();
+    for name in names {
+        let (short, meaning) = (placement_words(name), diagnose::words::placement(name));
+        let entry = format!(" {}: {meaning}.", diagnose::words::capital(short));
+        if meaning.strip_prefix("on ").unwrap_or(meaning) != short && !legend.contains(&entry) {
+            legend.push(entry);
+        }
+    }
+    legend.concat()
 }
 
 /// The trait that is the placement.
@@ -210,7 +223,7 @@ pub const PLACE: &str = "@";
 
 /// The same, and the placement.
 pub fn traits_with_place(case: &Case) -> Vec<Trait> {
-    let words = case.placement.name.to_string();
+    let words = placement_words(&case.placement.name).to_string();
     let mut all = traits(case);
     all.push(Trait { name: PLACE.into(), words, number: false });
     all
@@ -224,7 +237,7 @@ pub fn told_apart(cases: &[&Case]) -> Vec<String> {
         let differing = joined(own.iter().filter(|one| !common(one)));
         // The plain one among several that have something more; or the only one.
         let params = || joined(traits(case).iter().filter(|one| case.params.named(&one.name).is_some()));
-        let names = [differing, params(), case.placement.name.to_string()];
+        let names = [differing, params(), placement_words(&case.placement.name).to_string()];
         names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
     });
     short.collect()
@@ -255,9 +268,16 @@ mod tests {
         assert_eq!(told_apart(&[&random, &spaced]), ["random", "spaced"]);
         assert_eq!(told_apart(&[&random]), ["random"]);
         let (one, all) = (case("one-cpu", &[("op", "copy".into())]), case("all", &[("op", "copy".into())]));
-        assert_eq!(told_apart(&[&one, &all]), ["one-cpu", "all"]);
-        assert_eq!(told_apart(&[&case("all", &[])]), ["all"]);
+        assert_eq!(told_apart(&[&one, &all]), ["one CPU", "all CPUs"]);
+        assert_eq!(told_apart(&[&case("all", &[])]), ["all CPUs"]);
         assert_eq!(told_apart(&[&case("one-cpu", &[("policy", "other".into())])]), ["SCHED_OTHER"]);
+    }
+
+    #[test]
+    fn a_legend_explains_each_short_name_once() {
+        let names = ["free", "same-cpu", "one-cpu", "same-llc", "free", "all"];
+        let legend = " Free: left to the scheduler. Two CPUs: on two CPUs that share an L3.";
+        assert_eq!(placement_legend(names), legend);
     }
 
     #[test]

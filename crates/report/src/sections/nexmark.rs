@@ -4,6 +4,7 @@
 mod charts;
 
 use super::figures::value_words;
+use super::names::placement_words;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
@@ -26,12 +27,12 @@ const METRICS: [(MetricId, &str); 10] = [
     (ids::metric::ACHIEVED, "of the target"),
     (ids::metric::CPU, "CPU%"),
     (ids::metric::CPU_TICKS, "as top adds it up"),
-    (ids::metric::ATTAINMENT, "events for each %"),
-    (ids::metric::COST, "CPU time an event"),
-    (ids::metric::GC, "collecting garbage"),
+    (ids::metric::ATTAINMENT, "events per %"),
+    (ids::metric::COST, "CPU time per event"),
+    (ids::metric::GC, "garbage collection"),
     (ids::metric::LATE, "late"),
-    (ids::metric::OTHERS, "others"),
-    (ids::metric::REJECTED, "windows not used"),
+    (ids::metric::OTHERS, "other work"),
+    (ids::metric::REJECTED, "samples not used"),
 ];
 
 /// One placement at one load.
@@ -126,10 +127,10 @@ fn section(diagnosis: &Diagnosis, title: &Title) -> Option<Section> {
     Some(
         Section::new(
             format!("{id}-loads"),
-            format!("{}: capacity, and what each load takes", title.title),
+            format!("{}: capacity, and CPU use at each load", title.title),
             prose.chain(tables).chain(charts).collect(),
         )
-        .about("Load 100 is as fast as it can; the others are percent of the greatest rate before them."),
+        .about("Load 100 is the maximum rate; other loads are percent of the highest rate before them."),
     )
 }
 
@@ -177,7 +178,7 @@ fn events_words(judged: &Judged, factor: f64) -> Option<String> {
     let found = judged.analysis.figure()?;
     let between = found.interval.map_or(String::new(), |between| {
         let [low, high] = [between.low, between.high].map(|end| figure(factor * end, ""));
-        format!(" ({low} to {high})")
+        format!(" ({low}–{high})")
     });
     Some(format!("{}{between}", events(factor * found.median)))
 }
@@ -191,9 +192,9 @@ fn concluded(places: &[Place], free: f64) -> Option<String> {
     let curve = curve(steps)?;
     let cpus = judged.series.case.placement.cpus();
     let whose = match cpus.len() {
-        0 => name.to_string(),
-        1 => format!("{name} (CPU {cpus})"),
-        _ => format!("{name} (CPUs {cpus})"),
+        0 => placement_words(name).to_string(),
+        1 => format!("{} (CPU {cpus})", placement_words(name)),
+        _ => format!("{} (CPUs {cpus})", placement_words(name)),
     };
     Some(format!(
         "{}: {} on {whose}; with {} kept free, {}{}.{}",
@@ -221,7 +222,7 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
         let unknown = || "–".to_string();
         let growth = half.map_or_else(unknown, |half| half.growth_words().replace(" times today's", "×"));
         Some(vec![
-            text(*name),
+            text(placement_words(name)),
             number(events_words(judged, 1.0)?),
             number(at),
             number(events_words(judged, 1.0 - free)?),
@@ -292,13 +293,13 @@ fn words(places: &[Place]) -> String {
     let rejected = |(name, steps): &Place| {
         let measured = steps.iter().any(|step| step.load == FULL && step.judged(ids::metric::RATE).is_some());
         (measured && full(steps).is_none())
-            .then(|| format!("Full load on {name} was rejected: its capacity is not told."))
+            .then(|| format!("Full load on {} was rejected: its capacity is unknown.", placement_words(name)))
     };
     sentences.extend(places.iter().filter_map(rejected));
     sentences.extend(shared(places));
     sentences.push(
-        "What an event costs falls as the rate rises, without any SMT: a part is paid at any rate. What threads of one core \
-         cost beyond two separate cores at the same load is SMT's."
+        "The cost of an event falls as the rate rises, even without SMT: part of the cost is fixed. The SMT cost is the \
+         difference between two threads of one core and two cores at the same load."
             .to_string(),
     );
     sentences.join(" ")
@@ -308,7 +309,7 @@ fn words(places: &[Place]) -> String {
 fn shared(places: &[Place]) -> Option<String> {
     let find = |wanted: &dyn Fn(&str) -> bool| places.iter().find(|(name, _)| wanted(name));
     let Some(siblings) = find(&|name| name == "smt-sibling") else {
-        return Some("Siblings of a core were not measured here.".to_string());
+        return Some("Threads of one core were not measured.".to_string());
     };
     let control =
         find(&|name| name.starts_with("same-") && name != "same-cpu" || name.starts_with("other-"))?;
@@ -318,9 +319,9 @@ fn shared(places: &[Place]) -> Option<String> {
     let (both, apart) = (rate(siblings)?, rate(control)?);
     let dearer = cost(siblings, FULL)? / cost(control, FULL)? - 1.0;
     Some(format!(
-        "At full load the two threads of a core do {} of what two cores ({}) do, and an event costs {} more CPU time on them.",
+        "At full load two threads of one core do {} of the work of two cores ({}); an event costs {} more CPU time.",
         percent(both / apart),
-        control.0,
+        placement_words(control.0),
         percent(dearer)
     ))
 }
@@ -330,7 +331,7 @@ fn shared(places: &[Place]) -> Option<String> {
 fn share_words(judged: &Judged) -> String {
     let is_share = judged.series.metric.unit == "%";
     match judged.analysis.figure() {
-        Some(figure) if is_share && figure.median < 0.0 => "within error of none".to_string(),
+        Some(figure) if is_share && figure.median < 0.0 => "none seen".to_string(),
         _ => value_words(judged),
     }
 }
@@ -348,7 +349,7 @@ fn table(places: &[Place]) -> Table {
     let mut rows = Vec::new();
     for (name, steps) in places {
         for step in steps {
-            let mut row = vec![text(*name), number(step.load.to_string())];
+            let mut row = vec![text(placement_words(name)), number(step.load.to_string())];
             row.extend(
                 there
                     .iter()
@@ -416,12 +417,12 @@ mod tests {
         let capacities = texts(tables(section)[0]);
         assert_eq!(
             capacities[1][..4],
-            ["smt-sibling", "120k events/s (120k to 120k)", "full", "96.0k events/s (96.0k to 96.0k)"],
+            ["siblings", "120k events/s (120k to 120k)", "full", "96.0k events/s (96.0k to 96.0k)"],
             "{capacities:?}"
         );
         let rows = texts(tables(section)[1]);
         assert_eq!(rows.len(), 6);
-        assert_eq!((rows[0][0].as_str(), rows[0][1].as_str(), rows[1][1].as_str()), ("one-cpu", "50", "100"));
+        assert_eq!((rows[0][0].as_str(), rows[0][1].as_str(), rows[1][1].as_str()), ("one CPU", "50", "100"));
         let ids: Vec<&str> = charts(section).iter().map(|chart| chart.id.as_str()).collect();
         let three = ["cpu", "rate", "attainment"].map(|name| format!("chart-nexmark-q0-{name}"));
         assert_eq!(ids, three);
@@ -429,14 +430,14 @@ mod tests {
         let Block::Prose(words) = &section.blocks[0] else { panic!("prose first") };
         // Half of the greatest rate shows as 60 %: at 50 % a twelfth less than half is used.
         for said in [
-            "Capacity at 100 %: 200k events/s (200k to 200k) on same-llc",
+            "Capacity at 100 %: 200k events/s (200k to 200k) on two CPUs",
             "; with 20 % kept free, 160k events/s (160k to 160k), which CPU% shows as 84 (",
-            "CPU% says 50 there: 42 % (41 to 42) are used; work can grow to 2.40 times today's (2.40 to 2.40), more than the 2.00 \
+            "CPU% says 50 there: 42 % (41–42) are used; work can grow to 2.40 times today's (2.40–2.40), more than the 2.00 \
              times that CPU% promises.",
         ] {
             assert!(first.contains(said), "{said:?} is missing in {first}");
         }
-        for said in ["do 60 % of what two cores (same-llc) do", "65 % more CPU time"] {
+        for said in ["do 60 % of the work of two cores (two CPUs)", "65 % more CPU time"] {
             assert!(words.contains(said), "{said:?} is missing in {words}");
         }
     }
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn no_share_is_below_zero() {
-        for (others, shown) in [(-0.4, "within error of none"), (0.4, "0.400 % (")] {
+        for (others, shown) in [(-0.4, "none seen"), (0.4, "0.400 % (")] {
             let mut case = case("one-cpu", &[]);
             case.bench = "nexmark.q0".into();
             let metrics = vec![metric(ids::metric::RATE, "1/s"), metric(ids::metric::OTHERS, "%")];
@@ -481,7 +482,7 @@ mod tests {
     fn without_siblings_it_is_said_and_without_flink_there_is_nothing() {
         let alone = sections(&made(&[("one-cpu", 100e3, 10.0)]));
         let Block::Prose(words) = &alone[0].blocks[0] else { panic!("prose first") };
-        assert!(words.contains("Siblings of a core were not measured here"), "{words}");
+        assert!(words.contains("Threads of one core were not measured"), "{words}");
         assert!(sections(&made(&[])).is_empty());
     }
 }

@@ -18,8 +18,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if all.len() > MOST {
         blocks.push(Block::Prose(format!("and {} more, in the run file", all.len() - MOST)));
     }
-    Some(Section::new("notes", "Remarks of the benchmarks", blocks).about(
-        "What visits said of how they went: on what they worked, what was refused, what they left \
-                 out.",
+    Some(Section::new("notes", "Notes of the benchmarks", blocks).about(
+        "Notes from passes: what they worked on, what the system refused, what they \
+                 left out.",
     ))
 }

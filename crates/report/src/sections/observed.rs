@@ -17,21 +17,21 @@ const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (
         TimeLine::CLOCK,
         "Core clock",
-        "By a chain of additions right after each window, a median a visit; beside it what the kernel says of the \
-         measured CPU.",
+        "Measured with a chain of additions right after each sample (a median per pass), and as the kernel reports it for \
+         the measured CPU.",
         "GHz",
     ),
     (TimeLine::MULTIPLIER, "Multiplier", "Core clock by bus clock.", ""),
     (
         TimeLine::IDLE,
         "Idle states",
-        "Share of the time that CPUs spent in each state as the kernel counts it (when a state is left); what is left \
-         over is running.",
+        "Share of time that CPUs spent in each state, as the kernel counts it when a state ends. The rest is running \
+         time.",
         "share of the time",
     ),
     (TimeLine::TEMPERATURE, "Temperature", "The processor's own sensors.", "°C"),
     (TimeLine::VOLTAGE, "Core voltage", "", "V"),
-    (TimeLine::TRAFFIC, "Memory traffic", "What each last-level cache moves to and from memory.", "GB/s"),
+    (TimeLine::TRAFFIC, "Memory traffic", "Traffic between each last-level cache and memory.", "GB/s"),
 ];
 
 /// A line each in the terminal too: least, median and largest, or why the machine does not tell it.
@@ -40,13 +40,13 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let rows: Vec<Vec<Cell>> = tracks.iter().filter_map(row).collect();
     let missing = tracks.iter().filter(|track| track.points.is_empty()).filter_map(|track| {
         let why = track.missing.as_ref()?;
-        Some(Block::Prose(format!("{}, {}: not available here: {why}", track.subject, track.name)))
+        Some(Block::Prose(format!("{}, {} is not available: {why}", track.subject, track.name)))
     });
     let columns = vec![column("what"), right("least"), right("median"), right("most"), right("points")];
     let table = (!rows.is_empty()).then_some(Block::Table(Table::new(columns, rows)));
     let blocks: Vec<Block> = table.into_iter().chain(missing).collect();
     Section::new("observed", "Clock, idle and temperature", blocks)
-        .about("Looked at twice a second at most while measuring, from a CPU that did not measure.")
+        .about("Read at most twice per second while measuring, from a CPU that did not measure.")
         .unless_empty()
 }
 
@@ -71,9 +71,9 @@ fn tracks(diagnosis: &Diagnosis) -> Vec<Track> {
         missing: None,
     };
     if !clocks.is_empty() {
-        all.push(own(TimeLine::CLOCK, "measured beside the windows", "GHz", 1.0));
+        all.push(own(TimeLine::CLOCK, "measured with the samples", "GHz", 1.0));
         if let Some(khz) = diagnosis.machine.frequency.bus_khz {
-            let name = format!("measured clock by a bus of {:.0} MHz", khz as f64 / 1e3);
+            let name = format!("measured clock over a bus of {:.0} MHz", khz as f64 / 1e3);
             all.push(own(TimeLine::MULTIPLIER, &name, "", 1e6 / khz as f64));
         }
     }
@@ -184,7 +184,7 @@ mod tests {
         ];
         assert_eq!(texts(table), wanted);
         let Block::Prose(missing) = &section.blocks[1] else { panic!("a sentence") };
-        assert_eq!(missing, "idle, residency: not available here: no cpuidle");
+        assert_eq!(missing, "idle, residency is not available: no cpuidle");
         let lines = charts(&diagnosis).expect("charts");
         assert_eq!(lines.blocks.len(), 2);
     }

@@ -1,7 +1,7 @@
 //! Benchmarks that were measured in several placements, as bars beside each other.
 
 use super::figures::value_words;
-use super::names::label;
+use super::names::{label, placement_legend, placement_words};
 use super::smt::is_variant;
 use super::{column, number, right, text};
 use crate::block::{Axis, Bar, Block, Cell, Chart, ChartKind, Section, Table};
@@ -21,8 +21,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         .collect();
     Section::new("placements", "Placements", blocks)
         .about(
-            "The same benchmark with its tasks in different places. Where the figures differ much, a \
-                 free one says more of the scheduler than of the machine.",
+            "The same benchmark with its tasks in different places. If the figures differ much, the figure left to the \
+                 scheduler shows the scheduler's choice, not the hardware.",
         )
         .long()
         .unless_empty()
@@ -46,7 +46,7 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
     let bars = own.iter().filter_map(|judged| {
         let estimate = judged.analysis.figure()?;
         Some(Bar {
-            label: judged.series.case.placement.name.to_string(),
+            label: placement_words(&judged.series.case.placement.name).to_string(),
             value: estimate.median,
             low_high: estimate.interval.map(|interval| [interval.low, interval.high]),
             verdict: judged.analysis.verdict.clone(),
@@ -54,12 +54,13 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
     });
     let rows = own.iter().map(|judged| {
         vec![
-            text(judged.series.case.placement.name.to_string()),
+            text(placement_words(&judged.series.case.placement.name)),
             number(value_words(judged)),
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]
     });
     let unit = if metric.unit.is_empty() { "share" } else { unit_words(&metric.unit) };
+    let places = own.iter().map(|judged| judged.series.case.placement.name.as_ref());
     Some(
         Chart::new(
             format!("placements-{}-{}", title.id.replace('.', "-"), metric.name),
@@ -67,6 +68,6 @@ fn bars(diagnosis: &Diagnosis, title: &Title, metric: &Metric) -> Option<Chart> 
             ChartKind::Bars { y: Axis::linear(format!("{}, {unit}", metric.title)), bars: bars.collect() },
             Table::new(vec![column("placement"), right("median (95 %)"), column("verdict")], rows).folded(),
         )
-        .about(&*metric.title),
+        .about(format!("{}.{}", metric.title, placement_legend(places))),
     )
 }

@@ -12,32 +12,29 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if let Some(shared) = diagnosis.shared_out() {
         if shared.is_rejected() {
             blocks.push(Block::Prose(
-                "Most of these settings are rejected (the findings say why): measure again before anything follows from this table.".into(),
+                "Most of these settings are rejected; the findings give the reasons. Measure again before using this table.".into(),
             ));
         }
         blocks.push(Block::Table(table(&shared)));
         blocks.push(Block::Prose(format!(
-            "Visits of one setting differ by {} with passes and drift taken out. Shares are of the logarithm of the whole difference; they are \
-             given where that can be told from none.",
+            "Measurements of one setting differ by {} after removing passes and drift. Shares are of the logarithm of the whole difference; they \
+             are given if that difference is significant.",
             percent(shared.shares.noise)
         )));
     } else {
-        blocks.push(Block::Prose("Too little was measured to share anything out.".into()));
+        blocks.push(Block::Prose("Too little was measured to attribute the difference.".into()));
     }
     if !factors.left_out.is_empty() {
         let rows = factors.left_out.iter().map(|left| {
-            let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "not said".to_string());
+            let said = |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_string());
             (format!("{}: {} → {}", left.name, said(&left.before), said(&left.after)), left.why.clone())
         });
-        blocks.push(Block::Table(Table {
-            folded: true,
-            ..pairs(["not measured here", "why"], rows.collect())
-        }));
+        blocks.push(Block::Table(Table { folded: true, ..pairs(["not tested", "why"], rows.collect()) }));
     }
     let remarks = factors.remarks.iter().map(|remark| Block::Prose(format!("{remark}.")));
     blocks.extend(remarks);
-    Some(Section::new("profile", format!("What {} does, knob by knob", factors.after), blocks).about(
-        "Each knob turned alone, pairs of the strong ones, and all at once, in random order pass \
+    Some(Section::new("profile", format!("What {} does, setting by setting", factors.after), blocks).about(
+        "Each setting changed alone, pairs of the strong ones, and all at once, in random order pass \
                  by pass.",
     ))
 }
@@ -52,9 +49,9 @@ pub fn table(shared: &SharedOut) -> Table {
     let share = |share: Option<f64>| share.map_or(Cell::Empty, |share| number(percent(share)));
     let all = (1u64 << shared.factors.factors.len()) - 1;
     let mut rows = vec![
-        vec![text(format!("none turned ({})", factors.before)), median(0), Cell::Empty, Cell::Empty],
+        vec![text(format!("none changed ({})", factors.before)), median(0), Cell::Empty, Cell::Empty],
         vec![
-            text(format!("all turned ({})", factors.after)),
+            text(format!("all changed ({})", factors.after)),
             median(all),
             number(words(&shares.total)),
             Cell::Empty,
@@ -75,13 +72,13 @@ pub fn table(shared: &SharedOut) -> Table {
     for pair in &shares.pairs {
         let [one, other] = pair.factors;
         rows.push(vec![
-            text(format!("{} with {}, beyond both alone", shared.name(one), shared.name(other))),
+            text(format!("{} with {}, beyond the sum of both", shared.name(one), shared.name(other))),
             median(1 << one | 1 << other),
             number(words(&pair.effect)),
             share(pair.share),
         ]);
     }
-    rows.push(vec![text("not shared out"), Cell::Empty, number(words(&shares.remainder)), Cell::Empty]);
+    rows.push(vec![text("not attributed"), Cell::Empty, number(words(&shares.remainder)), Cell::Empty]);
     let columns = vec![
         column("setting"),
         right(&shared.metric.title),

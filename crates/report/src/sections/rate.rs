@@ -17,9 +17,10 @@ use stats::analysis::Judged;
 use stats::repeat::{ALIKE, Sequence, cv_words};
 
 /// What SPEC CPU2017 has and this suite does not: said wherever its figure stands.
-const MISSING: &str = "Of SPEC CPU2017's characters these are missing: a compiler (gcc), a discrete-event simulation (omnetpp), \
-                       video coding (x264), Go by Monte Carlo (leela), weather and climate codes (wrf, cam4, roms), finite elements of high order \
-                       (parest, cactuBSSN), rendering of large scenes (blender), image filters (imagick). It is no SPEC score.";
+const MISSING: &str = "Compared with SPEC CPU2017 these are missing: a compiler (gcc), a \
+                 discrete-event simulation (omnetpp), video coding (x264), Go by Monte Carlo (leela), weather and \
+                 climate codes (wrf, cam4, roms), finite elements of high order (parest, cactuBSSN), rendering of large \
+                 scenes (blender), image filters (imagick). It is not a SPEC score.";
 
 /// Whether a case stands in this section, and nowhere else.
 pub fn is_own(case: &Case) -> bool {
@@ -43,12 +44,12 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             .extend(chart("sessions", "Sessions on this host", "session", suite, &sessions).map(Block::from));
     }
     if !absent.is_empty() {
-        blocks.push(Block::Prose(format!("not measured here: {absent}")));
+        blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
     Section::new("rate", "Rate suite", blocks)
         .about(format!(
-            "Copies of real programs' kernels at once, every answer checked. The ratio is that of all \
-                 copies together to one copy on the reference machine{}. {MISSING}",
+            "Copies of real programs' kernels run at once, with every answer checked. The \
+                 ratio is the rate of all copies over one copy on the reference host{}. {MISSING}",
             suite.as_ref().and_then(reference).map_or(String::new(), |machine| format!(" ({machine})"))
         ))
         .unless_empty()
@@ -78,7 +79,7 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
             .uptime_s
             .map_or(String::new(), |s| format!(", {:.1} h after it", s / 3600.0));
         let earlier = match suite.past.len() {
-            0 => "; no earlier session lies in this folder".to_string(),
+            0 => "; this folder has no earlier session".to_string(),
             count => {
                 let many =
                     |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -97,14 +98,10 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
 pub fn index_words(suite: &Suite) -> Option<String> {
     let index = suite.index.as_ref()?;
     let interval = index.interval.map_or(String::new(), |between| {
-        format!(" (95 %: {} to {})", figure(between.low, ""), figure(between.high, ""))
+        format!(" (95 %: {}–{})", figure(between.low, ""), figure(between.high, ""))
     });
     let without = index.leave_one_out.map_or(String::new(), |between| {
-        format!(
-            "; leaving one component out gives {} to {}",
-            figure(between.low, ""),
-            figure(between.high, "")
-        )
+        format!("; leaving one component out gives {}–{}", figure(between.low, ""), figure(between.high, ""))
     });
     Some(format!("Geometric mean of the ratios: {}{interval}{without}.", figure(index.value, "×")))
 }
@@ -129,23 +126,23 @@ fn fragmentation_words(diagnosis: &Diagnosis) -> Option<String> {
     let words = of.iter().filter_map(|(name, values)| {
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        Some(format!("{name}: {low:.0} to {high:.0} %"))
+        Some(format!("{name}: {low:.0}–{high:.0} %"))
     });
     let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| format!("Before the visits, {}.", words.join("; ")))
+    (!words.is_empty()).then(|| format!("Before the passes, {}.", words.join("; ")))
 }
 
 /// The time line of memory traffic, or why there is none.
 fn bandwidth_words(diagnosis: &Diagnosis) -> String {
     let lines = || diagnosis.run.time_lines.iter().filter(|line| line.subject == TimeLine::TRAFFIC);
     match lines().any(|line| !line.value.is_empty()) {
-        true => "Memory traffic while it ran stands among the time lines.".to_string(),
+        true => "The time lines show memory traffic during the run.".to_string(),
         false => {
             let why = lines().find_map(|line| line.missing.clone());
-            let why = why.unwrap_or_else(|| "nobody looked".to_string());
+            let why = why.unwrap_or_else(|| "not checked".to_string());
             let own = diagnosis.run.visits.iter().any(|visit| !visit.process.progress.is_empty());
-            let stands = if own { " The copies' own progress stands instead." } else { "" };
-            format!("A time line of memory traffic is not available here: {why}.{stands}")
+            let stands = if own { " The copies' own progress replaces it." } else { "" };
+            format!("A time line of memory traffic is not available: {why}.{stands}")
         }
     }
 }
@@ -218,19 +215,19 @@ fn nodes(diagnosis: &Diagnosis) -> Option<Table> {
 /// Where the variance of each component sits.
 fn variance(suite: &Suite) -> Table {
     let columns = columns(
-        "component | between processes: | between fresh arrays: | between pieces on the same arrays: \
-         | which means",
+        "component | between passes: | between fresh arrays: | between pieces on the \
+                 same arrays: | meaning",
     );
     let row = |part: &Part| {
         let share = |share: Option<f64>| number(share.map_or("–".to_string(), percent));
         let means = match (&part.sits, &part.runs) {
             (Some(sits), Some(runs)) if !runs.levels.is_empty() && sits.settled() > 0.5 => {
-                "settled when a process begins or its memory is allotted"
+                "set when a pass starts or gets its memory"
             }
-            (Some(_), Some(runs)) if !runs.levels.is_empty() => "what goes on while it runs",
-            (Some(_), Some(runs)) if alike(runs) == "steady" => "all runs alike: shares of next to nothing",
+            (Some(_), Some(runs)) if !runs.levels.is_empty() => "changes during the run",
+            (Some(_), Some(runs)) if alike(runs) == "steady" => "runs are equal: shares mean nothing",
             (Some(_), _) => "runs differ no more than pieces of one run",
-            _ => "one process or one piece: not known",
+            _ => "one pass or one piece: unknown",
         };
         vec![
             text(part.name()),
@@ -279,8 +276,8 @@ fn chart(
             Table::new(columns, rows).folded(),
         )
         .about(
-            "Each as percent of its own mean. Components that move together met the machine; \
-                 components on memory that move alone met memory.",
+            "Each as percent of its own mean. If all components move together, the host \
+                 changed; if only components on memory move, memory did.",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What was read off the curves, beside what is claimed.
+//! Sizes measured from the curves, and what the kernel reports.
 
 use super::{column, text};
 use crate::block::{Block, Cell, Section, Table};
@@ -23,16 +23,16 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             ]
         })
         .collect();
-    let titles = ["property", "read off (bounds)", "claimed by the kernel", "agree", "curve"];
+    let titles = ["property", "measured (bounds)", "reported", "agree", "curve"];
     (!rows.is_empty()).then(|| {
         Section::new(
             "readings",
-            "Read off the curves",
+            "Measured from the curves",
             vec![Block::Table(Table::new(titles.map(column).to_vec(), rows))],
         )
         .about(
-            "What one task really has of this machine, by the steps of its own curves, beside what it \
-                 is told. `assay explain llc-differs` says how steps are found.",
+            "Cache sizes that one task gets, from the steps of its curves, and what the kernel reports. \
+                 `assay explain llc-differs` explains how steps are found.",
         )
     })
 }

@@ -32,12 +32,12 @@ pub fn section(diagnosis: &Diagnosis, references: &References, units: &[String])
         blocks.extend((!known.is_empty()).then_some(Block::Prose(known)));
         let levels = contradicted(diagnosis).join(", ");
         let named =
-            format!("Blocks are named by the level that holds them: {levels}, others as the kernel reports.");
+            format!("Blocks are named by the level that answered: {levels}, others as the kernel reports.");
         blocks.extend((!levels.is_empty()).then_some(Block::Prose(named)));
     }
     let skipped = not_measured(diagnosis);
     if !skipped.is_empty() {
-        blocks.push(Block::Prose(format!("Not measured here: {skipped}")));
+        blocks.push(Block::Prose(format!("Not tested: {skipped}")));
     }
     Section::new(RESULTS, "Results", blocks).unless_empty()
 }
@@ -100,7 +100,7 @@ fn figure_row(diagnosis: &Diagnosis, shown: &Shown, times: &str) -> FigureRow {
         bench: series.case.bench.split('.').next().unwrap_or("").to_string(),
         title: title.to_string(),
         detail: detail.to_string(),
-        place: placement_words(place),
+        place: placement_words(place).to_string(),
         passes: analysis.figure().map_or(0, |estimate| estimate.n),
         samples: medians(judged),
         why: if analysis.verdict.kind == VerdictKind::Imprecise {
@@ -139,7 +139,7 @@ fn known_words(diagnosis: &Diagnosis) -> String {
     };
     let clock = diagnosis.clock.as_ref().map_or(String::new(), |clock| match clock.gate {
         Gate::Closed(pooled) => format!(
-            "; none at a clock: time goes with the clock by {:.2} ± {:.2}, where -1 ± 0.1 would show that it does",
+            "; none scaled to one clock: time follows the clock with exponent {:.2} ± {:.2}, -1 ± 0.1 is needed",
             pooled.slope, pooled.standard_error
         ),
         _ if at_clock == 0 => String::new(),
@@ -184,8 +184,8 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
             .all(|other| is_skipped(&other) && other.analysis.verdict.reason == reason);
         let words = case_words(diagnosis, case);
         let why = match (alone, words.as_str()) {
-            (true, _) | (false, "") => format!("{} ({reason})", case.placement.name),
-            (false, words) => format!("{words} at {} ({reason})", case.placement.name),
+            (true, _) | (false, "") => format!("{} ({reason})", placement_words(&case.placement.name)),
+            (false, words) => format!("{words}, {} ({reason})", placement_words(&case.placement.name)),
         };
         let name = title_of(diagnosis, case).map_or(case.bench.to_string(), |title| title.title.to_string());
         match names.iter_mut().find(|(other, _)| *other == name) {
@@ -203,13 +203,13 @@ const MOST_SERIES: usize = 2000;
 
 /// Every series there is, folded and without pictures of its samples: these are in the JSON.
 pub fn raw(diagnosis: &Diagnosis) -> Section {
-    let columns = columns("series | test | placement | n: | median: | 95 %: | as it ran: | verdict");
+    let columns = columns("key | figure | placement | n: | median: | 95 %: | as measured: | verdict");
     let rows = diagnosis.series.iter().take(MOST_SERIES).map(|judged| {
         let analysis = &judged.analysis;
         vec![
             Cell::Code(judged.series.key.clone()),
             text(label(diagnosis, judged)),
-            text(judged.series.case.placement.name.to_string()),
+            text(placement_words(&judged.series.case.placement.name)),
             number(analysis.figure().map_or(String::new(), |estimate| estimate.n.to_string())),
             number(median_words(judged)),
             number(width_words(judged)),
@@ -219,13 +219,13 @@ pub fn raw(diagnosis: &Diagnosis) -> Section {
     });
     let first = match diagnosis.series.len() {
         all if all > MOST_SERIES => {
-            format!("The first {MOST_SERIES} of {all} series by their keys; all of them, and the samples,")
+            format!("The first {MOST_SERIES} figures of {all}, by key. All figures and their samples")
         }
-        _ => "Every series by its key. The samples themselves".to_string(),
+        _ => "Every figure by its key. The samples".to_string(),
     };
-    Section::new("raw", "All series", vec![Block::Table(Table::new(columns, rows).folded())])
+    Section::new("raw", "All figures", vec![Block::Table(Table::new(columns, rows).folded())])
         .about(format!(
-            "{first} stand in the run file, and in this page as JSON (element assay-report, \
+            "{first} are in the run file, and in this page as JSON (element assay-report, \
                  compressed)."
         ))
         .long()

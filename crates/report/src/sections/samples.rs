@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::figures::{cv_in_words, value_words};
-use super::names::{label, title_of};
+use super::names::{label, placement_words, title_of};
 use super::{columns, number, shown, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Dot, Section, Strip, Table};
 use diagnose::Diagnosis;
@@ -64,7 +64,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         let estimate = judged.analysis.figure();
         vec![
             text(label(diagnosis, judged)),
-            text(judged.series.case.placement.name.to_string()),
+            text(placement_words(&judged.series.case.placement.name)),
             number(value_words(judged)),
             number(judged.series.processes.len().to_string()),
             number(windows.to_string()),
@@ -73,26 +73,26 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             Cell::Verdict(judged.analysis.verdict.clone()),
         ]
     });
-    let columns = columns("test | placement | median (95 %): | processes: | windows: | CV: | ICC: | verdict");
+    let columns = columns("figure | placement | median (95 %): | passes: | samples: | CV: | ICC: | verdict");
     let chart =
         Chart::new("strips", "Samples", ChartKind::Strips { strips }, Table::new(columns, rows).folded())
             .about(
-                "Each dot is one timed window relative to its series' median; hollow ones warmed up and \
-                 do not count. Bar: the median with its 95 % interval. All as it ran, whatever the clock \
-                 was.",
+                "Each dot is one sample relative to the median of its figure. Hollow dots are \
+                 warm-up and do not count. Bar: the median with its 95 % interval. All as measured, without clock \
+                 correction.",
             );
     let mut blocks = vec![Block::from(chart)];
     if left_out > 0 {
         blocks.push(Block::Prose(format!(
-            "{left_out} more series are not drawn: pairs of matrices, and of many others the trusted ones that the results \
-             do not show. Their samples are in the raw data."
+            "{left_out} more figures are not drawn: pairs of matrices, and trusted figures \
+                 that the results do not show. The raw data has their samples."
         )));
     }
     Some(
         Section::new("samples", "Every sample", blocks)
             .about(
-                "ICC is the share of the variance between processes: near 1, a process keeps the value \
-                 that it began with (pages, CPU, layout); near 0, windows scatter alike in all of them.",
+                "ICC is the share of variance between passes. Near 1, a pass keeps its first \
+                 value (pages, CPU, layout). Near 0, samples scatter equally in all passes.",
             )
             .long(),
     )
@@ -112,7 +112,11 @@ fn strip(diagnosis: &Diagnosis, judged: &Judged) -> Option<Strip> {
     let spread = estimate.cv.map_or(String::new(), |cv| format!(", CV {}", percent(cv)));
     Some(Strip {
         // The place first: names that are too long are cut at their end.
-        label: format!("{} · {}", judged.series.case.placement.name, label(diagnosis, judged)),
+        label: format!(
+            "{} · {}",
+            placement_words(&judged.series.case.placement.name),
+            label(diagnosis, judged)
+        ),
         figure: format!("{}{spread}", figure(estimate.median, unit)),
         dots,
         low_high: estimate.interval.map(|interval| [interval.low / median, interval.high / median]),

@@ -1,7 +1,7 @@
 //! The first screen of a run: from a diagnosis to what is said of it.
 
 use super::cards::cards;
-use super::names::label;
+use super::names::{label, placement_words};
 use super::{study, unapplied};
 use crate::screen::{FindingLine, HostPart, PassedCheck, Row, RowReading, Screen, Tone};
 use crate::text::numbers::bare;
@@ -25,7 +25,7 @@ const REPORTED: &str = " reported";
 
 /// Where published figures say little.
 const OWN_REFERENCE: &str =
-    "Most have no published reference. Your own second host is the best: --reference RUN.";
+    "Most figures have no published reference. Best: a second host of your own, --reference RUN.";
 
 /// The first screen of a run: of a study its answer, of all else key figures.
 pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Screen {
@@ -321,7 +321,7 @@ fn others(diagnosis: &Diagnosis, references: &References, class: &HostClass, row
         let series = &judged.series;
         let label = match series.case.placement.name.as_ref() {
             "one-cpu" => label(diagnosis, judged),
-            place => format!("{}, {place}", label(diagnosis, judged)),
+            place => format!("{}, {}", label(diagnosis, judged), placement_words(place)),
         };
         let mut own = bare_row(judged, label, &series.metric.unit);
         let read = read(&mut own, judged, references, class);

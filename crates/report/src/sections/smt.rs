@@ -3,7 +3,7 @@
 pub mod capacity;
 
 use super::figures::median_words;
-use super::names::label;
+use super::names::{label, placement_words};
 use super::wide::weight;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
@@ -35,12 +35,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     blocks.extend(what_pays(&diagnosis.machine, &rows).map(Block::Prose));
     let absent = absent(diagnosis);
     if !absent.is_empty() {
-        blocks.push(Block::Prose(format!("not measured here: {absent}")));
+        blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
     Some(Section::new("smt", "Busy neighbours and SMT", blocks).about(
-        "Each call alone, and how many times as long it takes in company. `pays` and `the same` \
-                 rest on the whole 95 % interval of pairs from the same pass, against 2 %; `undecided` \
-                 says that more visits are needed.",
+        "Each call alone, and how many times longer it takes with company. `pays` and \
+                 `the same` need the whole 95 % interval of pairs from one pass, at 2 %. `undecided` needs more passes.",
     ))
 }
 
@@ -48,7 +47,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 fn words(diagnosis: &Diagnosis, rows: &[Row]) -> String {
     let mut sentences = vec![match neighbour(&diagnosis.machine, rows) {
         "SMT sibling" => "The neighbours are the SMT siblings of the measured CPUs.".to_string(),
-        _ => "No SMT here: the neighbour is the neighbour core.".to_string(),
+        _ => "No SMT: the neighbour is the next core.".to_string(),
     }];
     for (several, class) in [(false, "Single-process calls"), (true, "Calls of several processes")] {
         let tallies = VARIANTS.map(|variant| (variant, Tally::of(rows, several, variant)));
@@ -63,10 +62,7 @@ fn words(diagnosis: &Diagnosis, rows: &[Row]) -> String {
     }
     sentences.push(match expectation(rows) {
         Some(words) => format!("{words}."),
-        None => {
-            "Nothing was measured with SMT off, so nothing is said of what SMT costs while it is merely on."
-                .into()
-        }
+        None => "Nothing was measured with SMT off: the cost of SMT without company is unknown.".into(),
     });
     sentences.join(" ")
 }
@@ -81,7 +77,7 @@ fn cells(diagnosis: &Diagnosis, row: &Row) -> Vec<Cell> {
     let alone = row.alone;
     let mut cells = vec![
         text(label(diagnosis, alone)),
-        text(alone.series.case.placement.name.to_string()),
+        text(placement_words(&alone.series.case.placement.name)),
         number(median_words(alone)),
     ];
     cells.extend(
@@ -172,7 +168,7 @@ mod tests {
             rows[0][..6],
             [
                 "Test",
-                "one-cpu",
+                "one CPU",
                 "100 ns",
                 "160 ns, 1.60× pays",
                 "130 ns, 1.30× pays",
@@ -198,7 +194,7 @@ mod tests {
         let section = section(&made(1, 101.0, 100.0, None)).expect("variants were measured");
         let prose = prose(&section);
         for words in [
-            "No SMT here: the neighbour is the neighbour core",
+            "No SMT: the neighbour is the next core",
             "1 of 1 the same",
             "Nothing was measured with SMT off",
             "SMT off, 1 case (this machine has no SMT)",

@@ -54,9 +54,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             blocks,
         )
         .about(format!(
-            "Each cell against the setting that was there before ({}). Every pass visited all cells \
-                 in a fresh random order and that setting before every eighth; what it did meanwhile is \
-                 drift, and taken out.",
+            "Each cell is compared with the original setting ({}). Each round ran all cells in a new random order, and \
+                 the original setting before every eighth cell. Its changes are drift, and are removed.",
             words::before(swept.sweep)
         )),
     )
@@ -76,8 +75,8 @@ fn without(swept: &Swept) -> Option<String> {
         some => format!(" of {}", some.join("; ")),
     };
     Some(format!(
-        "There is no map{of}: it takes the setting that was there and one cell at least, each with two good visits. What \
-         failed is among the findings."
+        "There is no map{of}: it needs the original setting and one cell, each with two good passes. The findings show \
+         what failed."
     ))
 }
 
@@ -94,7 +93,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         blocks.push(Block::from(map_chart(sweep, charted, id.clone(), title(charted))));
         if charted.is_rejected() {
             blocks.push(Block::Prose(
-                "Most of these cells are rejected (the findings say why): measure again before anything follows from this map."
+                "Most of these cells are rejected; the findings give the reasons. Measure again before using this map."
                     .into(),
             ));
         }
@@ -119,7 +118,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         blocks.extend(curves(sweep, charted, &id, &title(charted)).into_iter().map(Block::from));
     }
     if let Some(table) = front(sweep, facet) {
-        blocks.push(Block::Prose("Settings that no other beats in both throughput and response:".into()));
+        blocks.push(Block::Prose("No other setting beats these in both throughput and response:".into()));
         blocks.push(Block::Table(table));
     }
     for (at, name) in BESIDE.into_iter().enumerate() {
@@ -135,7 +134,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
 fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
     let surface = &charted.surface;
     let mut said = format!(
-        "Visits of one cell differ by {} (standard deviation, drift of {} taken out",
+        "Passes of one cell differ by {} (standard deviation, after removing a drift of {}",
         percent(surface.noise),
         percent(surface.drift)
     );
@@ -143,17 +142,17 @@ fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
     let floor = percent(surface.matters.floor.exp() - 1.0);
     let seen = words::seen(sweep, charted);
     match surface.matters.yes {
-        true => said.push_str(&format!("); two cells are told apart from {floor} on.")),
+        true => said.push_str(&format!("); two cells are distinguishable from {floor} on.")),
         false if charted.is_fine() => said.push_str(&format!(
-            "). These knobs do not matter here: nothing differs beyond that. Would have been seen: {seen}."
+            "). These settings do not matter here: nothing differs beyond that. Smallest visible effects: {seen}."
         )),
         false => {
-            said.push_str(&format!("). No effect can be told from this noise. Would have been seen: {seen}."))
+            said.push_str(&format!("). No effect exceeds this noise. Smallest visible effects: {seen}."))
         }
     }
     said.push_str(&format!(" Verdicts: {}.", charted.verdicts()));
     if surface.aside > 0 {
-        said.push_str(&format!(" {} visits lay too far from all others to count in the fit.", surface.aside));
+        said.push_str(&format!(" {} outlying passes do not count in the fit.", surface.aside));
     }
     said
 }
@@ -171,7 +170,7 @@ fn questions(sweep: &Sweep, charted: &Charted) -> Table {
             }),
         ]
     });
-    let columns = vec![column("asked of all visits"), column("answer"), right("p over all")];
+    let columns = vec![column("question over all passes"), column("answer"), right("p over all")];
     Table::new(columns, rows)
 }
 
@@ -216,7 +215,7 @@ fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Cha
         cells: region.cells.iter().map(|cell| place(sweep, *cell)).collect(),
     });
     let map = Map {
-        title: format!("{} beside the setting that was there", charted.metric.title),
+        title: format!("{} against the original setting", charted.metric.title),
         unit: "%".into(),
         x: side(&sweep.axes[0]),
         y: sweep.axes.get(1).map(side),
@@ -238,7 +237,7 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
     let unit = &charted.metric.unit;
     let mut columns: Vec<block::Column> = sweep.axes.iter().map(|axis| right(words::name(axis))).collect();
     columns.push(right(&charted.metric.title));
-    columns.push(right("beside the default"));
+    columns.push(right("against the default"));
     columns.push(right("95 %"));
     columns.push(right("visits"));
     columns.push(column("verdict"));
@@ -290,7 +289,7 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
             number(format!("{} to {}", signed(low), signed(high))),
         ]
     });
-    let columns = columns("region | what it does | cells: | where | beside the default:");
+    let columns = columns("region | what it does | cells: | where | against the default:");
     Table::new(columns, rows)
 }
 
@@ -328,7 +327,7 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
     let before = axis.before.as_deref().and_then(|before| before.parse::<f64>().ok()).map(scaled);
     let unit = if ms { ", ms" } else { "" };
     let about = other.map_or(String::new(), |other| {
-        format!("With {} fixed: the regions of one curve need not be those of the map.", words::name(other))
+        format!("With {} fixed: regions of one curve may differ from those of the map.", words::name(other))
     });
     let kind = ChartKind::Lines {
         x: block::Axis {

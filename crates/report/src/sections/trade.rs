@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::curves::split;
 use super::figures::{median_words, value_words};
-use super::names::{point_words, told_apart};
+use super::names::{placement_words, point_words, told_apart};
 use super::{column, number, right, text};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};
 use diagnose::Diagnosis;
@@ -100,7 +100,7 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
             let is_knee = knee.is_some_and(|at| std::ptr::eq(at, &both.at));
             vec![
                 text(name.clone()),
-                text(case.placement.name.to_string()),
+                text(placement_words(&case.placement.name)),
                 text(point_words(&both.y.series.point)),
                 number(value_words(both.x)),
                 number(value_words(both.y)),
@@ -123,7 +123,10 @@ fn chart(id: String, title: String, cases: &[(&Case, Vec<Both>)]) -> Option<Char
     let knees = match knees.as_slice() {
         [] => "No line has a knee.".to_string(),
         some => {
-            format!("Rings: the knees, farthest below a straight line between the ends: {}.", some.join(", "))
+            format!(
+                "Rings: knees, the points farthest below a straight line between the ends: {}.",
+                some.join(", ")
+            )
         }
     };
     Some(

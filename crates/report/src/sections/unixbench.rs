@@ -5,10 +5,11 @@
 use std::fmt::Write;
 
 use super::figures::{cv_in_words, spread_words};
+use super::names::placement_words;
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::words::percent;
+use diagnose::words::{self, percent};
 use model::vocabulary::unixbench::metric::SCORE;
 use model::{COMPILER, Case, Samples, Visit};
 use stats::analysis::Judged;
@@ -35,11 +36,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     }
     Section::new("unixbench", "UnixBench", blocks)
         .about(
-            "The tests and the index of UnixBench, measured by Assay's own programs after the \
-                 published descriptions. A score is the median of processes, with its interval; the index \
-                 is the geometric mean of the scores over those of a SPARCstation 20-61 (10.0), its \
-                 interval by the delta method. `UnixBench's own` is what the suite would print for the \
-                 same passes: it drops the worst third of them and takes the geometric mean of the rest.",
+            "Assay's own programs measure the tests and the index of UnixBench after the \
+                 published descriptions. A score is the median of passes with its interval. The index is the geometric \
+                 mean of the scores over those of a SPARCstation 20-61 (10.0), its interval by the delta method. \
+                 `UnixBench's own` is what the suite would print for the same passes: it drops the worst third and \
+                 takes the geometric mean of the rest.",
         )
         .unless_empty()
 }
@@ -58,8 +59,7 @@ pub fn index_words(scores: &Scores) -> Option<String> {
     let forms = Form::ALL.into_iter().filter_map(|form| {
         let judged = scores.context(form)?;
         let score = scores.index(form).ok()?;
-        let range =
-            score.interval.map_or(String::new(), |own| format!(" ({:.0} to {:.0})", own.low, own.high));
+        let range = score.interval.map_or(String::new(), |own| format!(" ({:.0}–{:.0})", own.low, own.high));
         let place = match form {
             Form::Classic => String::new(),
             form => format!(" with context switching on {}", place(form, judged, scores.copies)),
@@ -195,7 +195,7 @@ fn place(form: Form, judged: &Judged, copies: i64) -> String {
     match form {
         Form::Classic => "free".to_string(),
         Form::Pinned => format!("one CPU{each}"),
-        Form::TwoCpus => format!("two CPUs{each}, {}", judged.series.case.placement.name),
+        Form::TwoCpus => format!("{}{each}", words::placement(&judged.series.case.placement.name)),
     }
 }
 
@@ -205,7 +205,7 @@ fn row(title: &str, unit: &str, judged: &Judged) -> Vec<Cell> {
     let own = as_unixbench(judged);
     vec![
         text(title),
-        text(judged.series.case.placement.name.as_ref()),
+        text(placement_words(&judged.series.case.placement.name)),
         number(estimate.map_or(String::new(), |estimate| estimate.n.to_string())),
         number(estimate.map_or("–".to_string(), |estimate| format!("{:.1} {unit}", estimate.median))),
         number(spread_words(judged)),
@@ -229,12 +229,12 @@ fn signed(share: f64) -> String {
 /// The index as UnixBench takes it, and pinned as its readers advise.
 fn indices(scores: &Scores) -> Table {
     let range = |interval: Option<Interval>| {
-        number(interval.map_or("–".to_string(), |own| format!("{:.1} to {:.1}", own.low, own.high)))
+        number(interval.map_or("–".to_string(), |own| format!("{:.1}–{:.1}", own.low, own.high)))
     };
     let forms = Form::ALL.into_iter().filter_map(|form| {
         let judged = scores.context(form)?;
         let name = match form {
-            Form::Classic => "classic: wherever the scheduler puts them".to_string(),
+            Form::Classic => "classic: left to the scheduler".to_string(),
             form => format!("pinned: {}", place(form, judged, scores.copies)),
         };
         Some(match scores.index(form) {
@@ -282,16 +282,16 @@ fn context_words(scores: &Scores) -> Option<String> {
 }
 
 fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) -> String {
-    let (here, there) = ("one CPU", format!("two CPUs ({class})"));
+    let (here, there) = ("one CPU", words::placement(class).trim_start_matches("on "));
     let (ratio, low, high) = (one.at / two.at, one.low / two.high, one.high / two.low);
     if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
         return format!(
-            "Context switching scores the same on {here} and on {there} ({low:.2} to {high:.2} times as much): where \
-             the scheduler puts the two tasks decides nothing here."
+            "Context switching scores the same on {here} and on {there} ({low:.2}–{high:.2} \
+                 times): the scheduler's placement decides nothing here."
         );
     }
     let (more, times, low, high) = match ratio < 1.0 {
-        true => (there.as_str(), 1.0 / ratio, 1.0 / high, 1.0 / low),
+        true => (there, 1.0 / ratio, 1.0 / high, 1.0 / low),
         false => (here, ratio, low, high),
     };
     let least = one.low.min(two.low);
@@ -300,16 +300,16 @@ fn placed_words(one: Known, (two, class): (Known, &str), free: Option<Known>) ->
     let shown = match free {
         None => String::new(),
         Some(free) if free.high * ALIKE < least => {
-            ", but neither explains it here: it lies below both".into()
+            ". Here it lies below both, and neither explains it".into()
         }
-        Some(free) if free.low > most * ALIKE => ", but neither explains it here: it lies above both".into(),
-        Some(free) if off(&one, &free) < off(&two, &free) => format!(": here it lies nearest to {here}"),
-        Some(_) => format!(": here it lies nearest to {there}"),
+        Some(free) if free.low > most * ALIKE => ". Here it lies above both, and neither explains it".into(),
+        Some(free) if off(&one, &free) < off(&two, &free) => format!(". Here it is nearest to {here}"),
+        Some(_) => format!(". Here it is nearest to {there}"),
     };
     format!(
-        "Context switching scores {times:.2} times as high on {more} ({low:.2} to {high:.2}); where the scheduler puts \
-         the two tasks decides which of the two the classic score shows{shown}. A high score of tasks that stay on one \
-         CPU is no merit: whoever is woken there waits until the other one sleeps."
+        "Context switching scores {times:.2} times as high on {more} ({low:.2}–{high:.2}). \
+                 The scheduler's placement decides which of the two the classic score shows{shown}. A high score on one \
+                 CPU is no merit: the woken task waits until the other one sleeps."
     )
 }
 
@@ -336,11 +336,11 @@ fn hidden_words(scores: &Scores) -> Option<String> {
     let passes = format!("the worst {dropped} of {} passes", dropped + kept);
     Some(match share >= LITTLE {
         true => format!(
-            "UnixBench itself would drop {passes} of {title} and print {} more than the median of all: that much it would \
-             hide.",
+            "UnixBench itself would drop {passes} of {title} and print {} more than the \
+                 median of all.",
             percent(share)
         ),
-        false => format!("Dropping {passes}, as UnixBench does, would hide next to nothing here."),
+        false => format!("Dropping {passes}, as UnixBench does, would change almost nothing here."),
     })
 }
 
@@ -361,15 +361,16 @@ mod tests {
             (300.0, 300.0, 300.0, "decides nothing here"),
             (300.0, 309.0, 300.0, "decides nothing here"),
             (700.0, 100.0, 690.0, "nearest to one CPU"),
-            (700.0, 100.0, 110.0, "nearest to two CPUs (same-llc)"),
+            (700.0, 100.0, 110.0, "nearest to two CPUs that share an L3"),
             (700.0, 100.0, 20.0, "it lies below both"),
             (700.0, 100.0, 1800.0, "it lies above both"),
         ] {
             assert!(words(one, two, free).contains(about), "{}", words(one, two, free));
         }
-        assert!(words(700.0, 100.0, 690.0).contains("7.00 times as high on one CPU (6.73 to 7.29)"));
+        assert!(words(700.0, 100.0, 690.0).contains("7.00 times as high on one CPU (6.73–7.29)"));
         assert!(
-            words(100.0, 700.0, 690.0).contains("7.00 times as high on two CPUs (same-llc) (6.73 to 7.29)")
+            words(100.0, 700.0, 690.0)
+                .contains("7.00 times as high on two CPUs that share an L3 (6.73–7.29)")
         );
     }
 }

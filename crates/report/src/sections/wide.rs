@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::value_in_unit;
-use super::names::{Trait, case_words, traits};
+use super::names::{Trait, case_words, placement_words, traits};
 use super::{column, number, right, text};
 use crate::block::{Block, Cell, Column, Section, Table};
 use diagnose::Diagnosis;
@@ -81,7 +81,8 @@ fn columns(diagnosis: &Diagnosis, title: &Title, metrics: &[&Metric]) -> Vec<Col
 /// What a metric is called, and its unit where its name does not say it: `latency, µs`.
 pub fn titled(metric: &Metric) -> String {
     let (title, unit) = (metric.title.as_ref(), unit_words(&metric.unit));
-    let says_rate = unit == "1/s" && (title == "IOPS" || title.ends_with(" a second"));
+    let says_rate =
+        unit == "1/s" && (title == "IOPS" || title.ends_with(" a second") || title.ends_with(" per second"));
     match title.starts_with(unit) || says_rate {
         true => title.to_string(),
         false => format!("{title}, {unit}"),
@@ -100,14 +101,14 @@ fn absent_rows(title: &Title, words: &str, cases: &[&Planned]) -> Vec<Vec<Cell>>
     let name = if words.is_empty() { title.title.as_ref() } else { words };
     let row = |what: &str, group: &[(&str, &str)]| {
         let placement = match group {
-            [(placement, _)] => placement.to_string(),
+            [(placement, _)] => placement_words(placement).to_string(),
             several => format!("{} others", several.len()),
         };
         let mut reasons: Vec<&str> = Vec::new();
         group.iter().for_each(|(_, why)| reasons.extend((!reasons.contains(why)).then_some(*why)));
         vec![text(name), text(placement), text(format!("{what}: {}", reasons.join("; ")))]
     };
-    let groups = [("not on this machine", lacking), ("not measured", cut)];
+    let groups = [("not tested", lacking), ("not measured", cut)];
     groups.iter().filter(|(_, group)| !group.is_empty()).map(|(what, group)| row(what, group)).collect()
 }
 
@@ -122,7 +123,7 @@ fn case_rows(
     let begin = |more: &str| {
         let name = if words.is_empty() { title.title.as_ref() } else { words };
         let name = if more.is_empty() { name.to_string() } else { format!("{name}, {more}") };
-        vec![text(name), text(case.placement.name.to_string())]
+        vec![text(name), text(placement_words(&case.placement.name))]
     };
     let mut points: Vec<&Params> = Vec::new();
     for judged in series {
@@ -210,13 +211,13 @@ mod tests {
         let rows = texts(table);
         let names: Vec<[&str; 2]> = rows.iter().map(|row| [row[0].as_str(), row[1].as_str()]).collect();
         let wanted = [
-            ["l1", "one-cpu"],
-            ["core-shared", "same-llc"],
-            ["core-shared", "smt-sibling"],
-            ["dram", "one-cpu"],
+            ["l1", "one CPU"],
+            ["core-shared", "two CPUs"],
+            ["core-shared", "siblings"],
+            ["dram", "one CPU"],
         ];
         assert_eq!(names, wanted, "what belongs together stands together");
-        assert_eq!(rows[2][2..], ["not on this machine: no two usable CPUs are SMT siblings"]);
+        assert_eq!(rows[2][2..], ["not tested: no two usable CPUs are SMT siblings"]);
         let absent = absent_rows(
             &diagnosis.run.header.catalogue[0],
             "core-shared",
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(
             words,
             [
-                "core-shared|2 others|not on this machine: no siblings; one node",
+                "core-shared|2 others|not tested: no siblings; one node",
                 "core-shared|free|not measured: budget: no time"
             ]
         );

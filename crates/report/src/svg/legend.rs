@@ -35,7 +35,7 @@ impl Legend {
         }
         let fixed = [
             (map.has(Mark::Best), Sign::Star, "best"),
-            (map.has(Mark::AsGood), Sign::Dot, "not told apart from the best"),
+            (map.has(Mark::AsGood), Sign::Dot, "as good as the best"),
             (map.own().is_some(), Sign::Ring, "the machine's own setting"),
             (map.has_gaps(), Sign::Gap, "not measured"),
         ];

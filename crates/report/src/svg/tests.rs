@@ -192,7 +192,7 @@ fn marks_stand_at_their_cells() {
             "C",
             "flat",
             "best",
-            "not told apart from the best",
+            "as good as the best",
             "the machine&#39;s own setting",
             "not measured"
         ]

@@ -178,8 +178,8 @@ mod tests {
         let shown = super::render(&chart(one.clone()), PLAIN);
         assert_eq!(
             shown,
-            "  Hackbench\n    -12.3*    0.0·o     –\n          1       2       3\n    m\n  time, %; * best; · not told \
-             apart from the best; – not measured; o the\n  machine's own setting\n"
+            "  Hackbench\n    -12.3*    0.0·o     –\n          1       2       3\n    m\n  time, %; * best; · as good as \
+             the best; – not measured; o the machine's own\n  setting\n"
         );
         let ascii = super::render(&chart(one), Style { unicode: false, ..PLAIN });
         assert!(ascii.is_ascii(), "{ascii}");

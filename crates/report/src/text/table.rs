@@ -424,7 +424,7 @@ mod tests {
         let column = |title: &str, right| Column { title: title.into(), right };
         let interval = "slice 1 ms: 61 % less to 58 % less; 91 % more to 92 % more; than 3 ms";
         let command = "`assay rate --component bwaves,molecules --footprint 256M --budget 15m`";
-        let reason = "±8.3 % at 95 % with 10 processes, ±6 % asked: about 20 more";
+        let reason = "±8.3 % from 10 passes; ±6 % needs about 20 more passes";
         let row = |text: &str| {
             vec![
                 Cell::Text("a component with quite a name".into()),

@@ -44,7 +44,7 @@ impl<'a> Drawing<'a> {
             }
         }
         for crossing in self.crossing.iter().take(3) {
-            let text = format!("not drawn, as it fits into no other box: {}", plain(crossing, 200));
+            let text = format!("not drawn, fits no other box: {}", plain(crossing, 200));
             drawn.push(Line::of(Role::Warning, plain(&text, self.style.width)));
         }
         drawn

@@ -33,7 +33,7 @@ pub(super) fn lines(machine: &Machine, style: &Style) -> Vec<Line> {
     head.push(Role::Title, verdict);
     let mut words = vec![format!("; {filled} of {} slots filled", machine.dimms.len())];
     words.extend((persistent > 0).then(|| format!(", {persistent} with persistent modules")));
-    words.extend((untold > 0).then(|| format!(", {untold} not told")));
+    words.extend((untold > 0).then(|| format!(", {untold} unreported")));
     words.extend(population.dimm_platform.as_ref().map(|family| format!("; {}", plain(family, 80))));
     lines.extend(wrapped(head, &words.concat(), style.width, "  "));
     let sockets = population.dimm_sockets.iter().take(SOCKETS);

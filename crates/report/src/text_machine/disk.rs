@@ -13,9 +13,9 @@ pub(super) fn place(disk: &Disk) -> String {
     let mut said = vec![format!("{}: {}", plain(&disk.path, 80), plain(&disk.name(), 60))];
     match disk.is_virtual() {
         Some(true) => said.push("virtual".into()),
-        Some(false) => said.push("not virtual as far as is known".into()),
+        Some(false) => said.push("no known virtual disk".into()),
         None if disk.is_memory() => said.push("in memory".into()),
-        None => said.push("the devices below it are unknown here".into()),
+        None => said.push("the devices below are unknown".into()),
     }
     if disk.raw {
         said.push("the whole device, no filesystem".into());
@@ -82,7 +82,7 @@ pub(super) fn limits(disk: &Disk) -> Option<String> {
     let said = |throttle: &Throttle| {
         let most = match throttle.of.as_str() {
             "bytes" => format!("{:.3} GB/s", throttle.per_s / 1e9),
-            _ => format!("{:.0} operations a second", throttle.per_s),
+            _ => format!("{:.0} operations per second", throttle.per_s),
         };
         format!(
             "{} at most {most} of {} ({})",

@@ -226,7 +226,7 @@ pub(super) fn modules(machine: &Machine) -> Option<String> {
     };
     let untold = match machine.dimms.iter().filter(|dimm| dimm.is_untold).count() {
         0 => None,
-        slots => Some(words::counted(slots, "slot") + " not told"),
+        slots => Some(words::counted(slots, "slot") + " unreported"),
     };
     let kept: Vec<_> = machine.dimms.iter().filter(|dimm| dimm.is_filled() && dimm.persistent).collect();
     let bytes = kept.iter().filter_map(|dimm| dimm.size_bytes).sum();

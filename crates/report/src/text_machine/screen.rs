@@ -29,34 +29,32 @@ pub fn screen(machine: &Machine) -> Screen {
     };
     let (problems, warnings) = (topics(Severity::Problem), topics(Severity::Warning));
     let disturb = |topics: &[&str]| match topics {
-        [one] => format!("One thing will disturb what is measured: {one}."),
-        all => format!(
-            "{} things will disturb what is measured: {}.",
-            capital(&number_word(all.len())),
-            listed(all)
-        ),
+        [one] => format!("One thing will disturb measurements: {one}."),
+        all => {
+            format!("{} things will disturb measurements: {}.", capital(&number_word(all.len())), listed(all))
+        }
     };
     let in_doubt: Vec<&str> =
         machine.archive.iter().flat_map(|archive| &archive.in_doubt).map(String::as_str).collect();
     let unknown = match machine.dimms.is_empty() || machine.cpus.model.is_some() {
-        true => "Nothing says which CPUs it has.",
+        true => "Its CPUs are unknown.",
         false => "Only its memory modules are described.",
     };
     let decides = match verdict {
         Readiness::CannotTell if !in_doubt.is_empty() => format!(
-            "Its sources contradict each other in {}: they are of several machines, or were changed. Collect it anew.",
+            "Its sources contradict each other in {}: they come from several hosts, or were edited. Collect again.",
             listed(&in_doubt)
         ),
         Readiness::CannotTell => unknown.to_string(),
         Readiness::NotReady => {
-            format!("{} Mend this first: every figure would show it.", disturb(&problems))
+            format!("{} Fix this first: it affects every figure.", disturb(&problems))
         }
         Readiness::WithCare => disturb(&warnings),
         Readiness::Ready if machine.archive.is_some() => {
-            "In what was collected there, nothing would disturb a measurement; what it does now is not in it."
+            "Nothing in the collected files would disturb measurements. They do not show the host's present load."
                 .to_string()
         }
-        Readiness::Ready => "Nothing was found that will disturb what is measured.".to_string(),
+        Readiness::Ready => "Found nothing that will disturb measurements.".to_string(),
     };
     let clean = if in_doubt.is_empty() { readiness::clean(machine) } else { Vec::new() };
     let clean = (!clean.is_empty()).then(|| format!("{}.", capital(&clean.join(", "))));
@@ -114,7 +112,7 @@ fn table(machine: &Machine) -> Table {
         ("load", facts::load(machine)),
         ("read from", read_from(machine)),
         ("only counted", archived(machine, |archive| &archive.counted)),
-        ("not told", archived(machine, |archive| &archive.absent)),
+        ("missing", archived(machine, |archive| &archive.absent)),
     ];
     let row = |(name, fact): (&str, Option<String>)| {
         let fact = fitting(&fact?)?;
@@ -187,7 +185,7 @@ fn cpus(machine: &Machine) -> Option<String> {
     parts.extend(told.cores.map(|count| counted(count, "core")));
     parts.extend(told.packages.map(|count| counted(count, "socket")));
     parts.extend(match told.threads_per_core.as_deref() {
-        Some([one]) => Some(format!("{} a core", counted(*one, "thread"))),
+        Some([one]) => Some(format!("{} per core", counted(*one, "thread"))),
         _ => None,
     });
     if machine.cpus.allowed != machine.cpus.online {

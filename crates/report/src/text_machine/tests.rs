@@ -85,7 +85,7 @@ fn crossing_sets_are_named_not_drawn() {
     machine.nodes[0].cpus = cpus("0-5");
     machine.nodes[1].cpus = cpus("6-15");
     let text = draw(&machine, PLAIN);
-    assert!(text.contains("not drawn, as it fits into no other box"), "{text}");
+    assert!(text.contains("not drawn, fits no other box"), "{text}");
 }
 
 #[test]

@@ -204,13 +204,13 @@ impl Object {
                 )),
             };
         }
-        let found = match semaphore::Found::under(*key) {
+        let found = match semaphore::ExistingSet::with_key(*key) {
             Ok(None) => return Ended::Nothing,
             Ok(Some(found)) => found,
             Err(error) => return Ended::Foreign(format!("{set} belong to another user and stay ({error})")),
         };
         let in_time = |at: i64| (from_s - SECOND..=until_s + SECOND).contains(&at);
-        let ours = found.maker == *maker
+        let ours = found.maker_uid == *maker
             && found.count == u64::from(*count)
             && in_time(found.changed_s)
             && (found.used_s == 0 || found.used_s >= from_s - SECOND);
@@ -218,7 +218,7 @@ impl Object {
             return Ended::Foreign(format!(
                 "{set} are not the set that Assay made (user {}, {} in the set, made or changed at {} s): \
                   they stay",
-                found.maker, found.count, found.changed_s
+                found.maker_uid, found.count, found.changed_s
             ));
         }
         match found.remove() {

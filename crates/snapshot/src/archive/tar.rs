@@ -121,7 +121,7 @@ pub(super) fn read(from: impl Read, wanted: &dyn Fn(&str) -> bool, limits: Limit
         }
         reader.entry(&block, &mut ahead)?;
     }
-    Err(damaged("it has more entries than any archive of support"))
+    Err(damaged("it has more entries than any support archive"))
 }
 
 /// Whether a name is that of an archive in the archive.
@@ -216,7 +216,7 @@ impl<R: Read> Reader<'_, R> {
     fn put(&mut self, name: &str, node: Node, size: u64) -> io::Result<()> {
         self.kept += size + name.len() as u64 + NAME_COST;
         if self.kept > self.limits.kept {
-            return Err(damaged("what it holds of a machine is larger than any machine tells"));
+            return Err(damaged("its data of a host is larger than any host reports"));
         }
         self.files.insert(name, node);
         Ok(())

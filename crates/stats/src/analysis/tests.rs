@@ -42,7 +42,7 @@ fn a_clean_series_is_trusted() {
 #[test]
 fn what_was_not_measured_says_why() {
     let mut plan = run(1, vec![]);
-    assert_eq!(judged(&plan)[0].analysis.verdict.reason, "the run ended before its first visit");
+    assert_eq!(judged(&plan)[0].analysis.verdict.reason, "the run ended before its first pass");
     plan.header.plan[0].unmet = Some("needs two NUMA nodes".into());
     let verdict = judged(&plan)[0].analysis.verdict.clone();
     assert_eq!((verdict.kind, verdict.reason.as_str()), (VerdictKind::Skipped, "needs two NUMA nodes"));
@@ -50,7 +50,7 @@ fn what_was_not_measured_says_why() {
     assert_eq!(words(vec![with(Reason::Skipped("budget".into()))]), "skipped: budget");
     assert_eq!(
         words(vec![with(Reason::Failed("exit code 1".into()))]),
-        "rejected: 1 of 1 visits did not count: exit code 1"
+        "rejected: 1 of 1 passes failed: exit code 1"
     );
 }
 
@@ -63,11 +63,11 @@ fn failures_among_good_visits() {
         words(all)
     };
     assert_eq!(with(Reason::TimedOut("10 s".into()), 2), "trusted: ");
-    assert_eq!(with(Reason::TimedOut("10 s".into()), 5), "rejected: 5 of 8 visits did not count: 10 s");
+    assert_eq!(with(Reason::TimedOut("10 s".into()), 5), "rejected: 5 of 8 passes failed: 10 s");
     assert_eq!(with(Reason::Skipped("budget".into()), 2), "trusted: ");
     assert_eq!(
         with(Reason::WrongAnswer("checksum".into()), 1),
-        "rejected: 1 of 8 visits computed a wrong answer: checksum"
+        "rejected: 1 of 8 passes computed a wrong answer: checksum"
     );
     let zero = visits(&[vec![1.0, f64::NAN]]);
     assert_eq!(words(zero), "rejected: 1 of 2 windows gave no finite value");
@@ -85,7 +85,7 @@ fn modes_that_go_with_a_cpu_have_a_cause() {
     }
     let found = analysis(all);
     assert_eq!(found.verdict.kind, VerdictKind::Multimodal);
-    assert!(found.verdict.reason.ends_with("; the CPU goes with it"), "{}", found.verdict.reason);
+    assert!(found.verdict.reason.ends_with("; related to the CPU"), "{}", found.verdict.reason);
     assert!(found.mode_cause.is_some_and(|cause| cause.name == "CPU" && cause.p < 0.001));
 }
 
@@ -132,10 +132,10 @@ fn imports_are_unverified() {
     imported.imported = true;
     let verdict = analyse(&imported, 0.01, 1, None).verdict;
     assert_eq!(verdict.kind, VerdictKind::Unverified);
-    assert_eq!(verdict.reason, "imported: nobody watched while it was measured");
+    assert_eq!(verdict.reason, "imported: Assay did not measure it");
     imported.processes.truncate(3);
     let verdict = analyse(&imported, 0.01, 1, None).verdict;
-    assert!(verdict.reason.contains("; by its values imprecise: 3 processes give no interval"));
+    assert!(verdict.reason.contains("; its values are imprecise: 3 passes give no interval"));
 }
 
 #[test]

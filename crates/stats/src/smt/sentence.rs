@@ -68,11 +68,11 @@ impl Sentence {
         share(self.says, step_of_share(self.says))
     }
 
-    /// `52 % (50 to 55)`.
+    /// `52 % (50–55)`.
     pub fn used_words(&self) -> String {
         let Bounds { lo, mid, hi } = self.used;
         let [lo, mid, hi] = [lo, mid, hi].map(|value| share(value, step_of_share(self.used.mid)));
-        if self.known { format!("{mid} % ({lo} to {hi})") } else { format!("{mid} %") }
+        if self.known { format!("{mid} % ({lo}–{hi})") } else { format!("{mid} %") }
     }
 
     /// `52 %`, without its interval.
@@ -80,12 +80,12 @@ impl Sentence {
         format!("{} %", share(self.used.mid, step_of_share(self.used.mid)))
     }
 
-    /// `1.92 times today's (1.81 to 2.00)`.
+    /// `1.92 times today's (1.81–2.00)`.
     pub fn growth_words(&self) -> String {
         self.times_words(self.growth())
     }
 
-    /// `1.53 times today's (1.45 to 1.60)`.
+    /// `1.53 times today's (1.45–1.60)`.
     pub fn kept_words(&self, free: f64) -> String {
         self.times_words(self.kept(free))
     }
@@ -115,7 +115,7 @@ impl Sentence {
         let [least, value] = [lo, mid].map(|value| times(value, mid));
         match (self.known, hi.is_finite()) {
             (false, _) => format!("{value} times today's"),
-            (true, true) => format!("{value} times today's ({least} to {})", times(hi, mid)),
+            (true, true) => format!("{value} times today's ({least}–{})", times(hi, mid)),
             (true, false) => format!("{value} times today's ({least} or more)"),
         }
     }
@@ -139,7 +139,7 @@ impl Sentence {
         }
     }
 
-    /// `CPU% says 30: 60 % (59 to 61) are used; work can grow to 1.67 times today's (1.63 to 1.70),
+    /// `CPU% says 30: 60 % (59–61) are used; work can grow to 1.67 times today's (1.63–1.70),
     /// not 3.33 times`.
     pub fn words(&self) -> String {
         self.words_where("")
@@ -208,12 +208,12 @@ mod tests {
         let words = |says, used, low, high| sentence(says, used, low, high).words();
         assert_eq!(
             words(0.5, 0.52, 0.5, 0.55),
-            "CPU% says 50: 52 % (50 to 55) are used; work can grow to 1.92 times today's (1.81 to 2.00); CPU% promises \
+            "CPU% says 50: 52 % (50–55) are used; work can grow to 1.92 times today's (1.81–2.00); CPU% promises \
              2.00 times"
         );
-        assert!(words(0.3, 0.6, 0.59, 0.61).ends_with("1.67 times today's (1.63 to 1.70), not 3.33 times"));
+        assert!(words(0.3, 0.6, 0.59, 0.61).ends_with("1.67 times today's (1.63–1.70), not 3.33 times"));
         assert!(words(0.5, 0.4, 0.39, 0.41).ends_with(", more than the 2.00 times that CPU% promises"));
-        assert!(words(0.05, 0.051, 0.0, 0.1).contains("5.1 % (0.0 to 10.0) are used; work can grow to 19.6"));
+        assert!(words(0.05, 0.051, 0.0, 0.1).contains("5.1 % (0.0–10.0) are used; work can grow to 19.6"));
         assert!(words(0.05, 0.051, 0.0, 0.1).contains("(10.0 or more)"));
         let alone = Sentence::of(0.5, 0.8, None).expect("used");
         assert!(alone.words().contains("80 % are used; work can grow to 1.25 times today's; CPU% promises"));
@@ -227,7 +227,7 @@ mod tests {
         let half = sentence(0.5, 0.8, 0.78, 0.82);
         assert_eq!(
             (half.kept_words(0.2), half.agrees(0.03)),
-            ("1.00 times today's (0.97 to 1.03)".into(), Some(false))
+            ("1.00 times today's (0.97–1.03)".into(), Some(false))
         );
         assert_eq!(
             (sentence(0.5, 0.52, 0.5, 0.53).agrees(0.03), sentence(0.5, 0.52, 0.5, 0.55).agrees(0.03)),

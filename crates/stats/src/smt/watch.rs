@@ -254,8 +254,8 @@ impl Tally {
         let still = self.still();
         if !still.is_empty() {
             remarks.push(format!(
-                "the counters of CPUs {still} in /proc/stat stand still, as sandboxes serve them: what these CPUs do \
-                 cannot be told, and their cores were left out"
+                "the counters of CPUs {still} in /proc/stat do not advance, as in sandboxes: their cores were \
+                 left out"
             ));
         }
         let list = |counts: &BTreeMap<u32, usize>| {
@@ -264,21 +264,21 @@ impl Tally {
         };
         if self.unordered > 0 {
             remarks.push(format!(
-                "{} of {} looks follow the one before at no later time: what lies between was left out",
+                "{} of {} readings are not later than the one before: these intervals were left out",
                 self.unordered, self.looks
             ));
         }
         if !self.backwards.is_empty() {
             remarks.push(format!(
-                "counters of busy time ran backwards ({}), as after switching a CPU off and on: these windows of their \
+                "busy-time counters ran backwards ({}), as after a CPU went offline: these intervals of their \
                  cores were left out",
                 list(&self.backwards)
             ));
         }
         if !self.jumped.is_empty() {
             remarks.push(format!(
-                "busy time grew by more than twice the time that passed ({}), as between copies of two machines or boots, \
-                 or with a wrong --every: these windows of their cores were left out",
+                "busy time grew more than twice as fast as time ({}): two hosts, a reboot or a wrong --every; \
+                 these intervals of their cores were left out",
                 list(&self.jumped)
             ));
         }
@@ -291,14 +291,14 @@ impl Tally {
         if !partly.is_empty() {
             let more = if partly.len() > 8 { ", and others" } else { "" };
             remarks.push(format!(
-                "not all CPUs were online all the time ({}{more} windows): they count as idle while they were not",
+                "not all CPUs were always online ({}{more} intervals): they count as idle while offline",
                 partly.iter().take(8).cloned().collect::<Vec<_>>().join(", ")
             ));
         }
         if !self.strangers.is_empty() {
             let cpus: Vec<String> = self.strangers.iter().take(8).map(u32::to_string).collect();
             remarks.push(format!(
-                "nothing says which core these CPUs belong to, so each counts as one: {}{}",
+                "the core of these CPUs is unknown, so each counts as one core: {}{}",
                 cpus.join(", "),
                 if self.strangers.len() > 8 { ", and others" } else { "" }
             ));

@@ -160,14 +160,15 @@ pub fn more_than_copies(rows: &[Beyond]) -> Option<Finding> {
         named.copies, named.test.title, named.times
     ))
         .cause(match placed {
-            Some(_) => "Most likely one copy alone was spread over two CPUs, and each hand-over waited for a CPU to wake; with every CPU busy the two \
-                        tasks of a copy stay on one. The one-copy score shows the way between CPUs, the other one a switch.",
-            None => "So many copies cannot do more than so many times the work: the copy that ran alone was disturbed, or its clock was held \
-                     back.",
+            Some(_) => "Alone, the two tasks of a copy probably ran on two CPUs, and each hand-over waited for \
+                        a wake-up. On a busy host they share one CPU. The one-copy score includes wake-ups, the \
+                        other only switches.",
+            None => "N copies cannot do more than N times the work of one. The single copy was disturbed, or \
+                     its clock was limited.",
         })
         .facts(rows.iter().map(fact))
         .confirm(format!("assay unixbench {}", named.test.run))
-        .advice("Compare machines by pinned figures: both tasks on one CPU, and on two.")
+        .advice("Compare hosts by pinned figures: both tasks on one CPU, and on two CPUs.")
         .concerns(rows.iter().map(|row| row.key.clone())))
 }
 

@@ -168,7 +168,7 @@ impl<'a> Scores<'a> {
         if let Some(Err(first)) = without.first() {
             return Err(match without.len() {
                 1 => first.clone(),
-                many => format!("{first}, and so have {} others none", many - 1),
+                many => format!("{first}, nor have {} others", many - 1),
             });
         }
         let components: Vec<Component> = components.into_iter().flatten().collect();

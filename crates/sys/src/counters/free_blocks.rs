@@ -1,4 +1,4 @@
-//! How the free memory of a node lies: in large pieces or in crumbs, by `/proc/buddyinfo`.
+//! Fragmentation of each node's free memory, from `/proc/buddyinfo`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,23 +6,22 @@ use std::path::Path;
 /// Free memory of one NUMA node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FreeBlocks {
-    /// Free bytes that the buddy allocator holds (pages on per-CPU lists are not among them).
+    /// Free bytes of the buddy allocator (without pages on per-CPU lists).
     pub bytes: f64,
-    /// Of these, in blocks of 2 MiB or more: what huge pages can be made of without moving
-    /// anything.
+    /// The part in blocks of 2 MiB or more, from which huge pages can be made without compaction.
     pub huge_bytes: f64,
 }
 
-/// A huge page, bytes.
-const HUGE: f64 = (2 << 20) as f64;
+const HUGE_PAGE_BYTES: f64 = (2 << 20) as f64;
 
-/// Free memory by node, below `root`; empty where the kernel does not tell.
+/// Free memory by node, below `root`; empty if the file cannot be read.
 pub fn free_blocks(root: &Path) -> BTreeMap<u32, FreeBlocks> {
     let text = std::fs::read_to_string(root.join("proc/buddyinfo")).unwrap_or_default();
     parse(&text, rustix::param::page_size() as f64)
 }
 
-/// `Node 0, zone   Normal    216     55 ...`: numbers of free blocks of 1, 2, 4, ... pages.
+/// Parses lines `Node 0, zone   Normal    216     55 ...`: numbers of free blocks of 1, 2, 4, ...
+/// pages of `page` bytes.
 fn parse(text: &str, page: f64) -> BTreeMap<u32, FreeBlocks> {
     let mut nodes: BTreeMap<u32, FreeBlocks> = BTreeMap::new();
     for line in text.lines() {
@@ -35,13 +34,13 @@ fn parse(text: &str, page: f64) -> BTreeMap<u32, FreeBlocks> {
             .skip(2)
             .map(|count| count.parse::<u64>().ok().map(|n| n as f64))
             .collect();
-        // A line that is no list of numbers tells nothing, and takes nothing from the others.
+        // A damaged line is skipped.
         let Some(counts) = counts else { continue };
         let free = nodes.entry(node).or_default();
         let mut block = page;
         for count in counts {
             free.bytes += count * block;
-            free.huge_bytes += if block >= HUGE { count * block } else { 0.0 };
+            free.huge_bytes += if block >= HUGE_PAGE_BYTES { count * block } else { 0.0 };
             block *= 2.0;
         }
     }
@@ -60,14 +59,14 @@ mod tests {
                     Node x, zone   Normal 1\nNode 1, zone Movable 1 two 3\n";
         let nodes = parse(text, 4096.0);
         let zero = nodes[&0];
-        assert_eq!(zero.huge_bytes, HUGE * (1.0 + 6.0 + 2.0));
+        assert_eq!(zero.huge_bytes, HUGE_PAGE_BYTES * (1.0 + 6.0 + 2.0));
         assert_eq!(zero.bytes, zero.huge_bytes + 4096.0 * (1.0 + 256.0 + 2.0 + 2.0));
         assert_eq!(nodes[&1], FreeBlocks { bytes: 16384.0, huge_bytes: 0.0 });
         assert_eq!(nodes.len(), 2);
     }
 
     #[test]
-    fn this_kernel_tells_or_nothing_is_known() {
+    fn this_kernel_reports_plausible_numbers_or_none() {
         assert!(free_blocks(Path::new("/nonexistent")).is_empty());
         for (_, free) in free_blocks(Path::new("/")) {
             assert!(free.huge_bytes <= free.bytes);

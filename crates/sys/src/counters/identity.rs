@@ -1,5 +1,4 @@
-//! Who the calling process is among all that this machine has seen: its boot, its start; and on
-//! which mount a file lies.
+//! What identifies the calling process on this host: boot and start time; and the mount of a file.
 
 use std::fs::read_to_string;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,14 +9,15 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim().to_string()).filter(|text| !text.is_empty())
 }
 
-/// When the calling process was started, in the kernel's ticks since the boot.
+/// When the calling process was started, ticks since the boot.
 pub fn start_ticks() -> Option<u64> {
     let text = read_to_string("/proc/self/stat").ok()?;
-    // The name in brackets may hold anything.
+    // The name in brackets may contain any characters.
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// The mount that an open file was reached through: a bind mount has the device of what it shows.
+/// The id of the mount through which a file was opened. It tells bind mounts apart, which have the
+/// same device number.
 pub fn mount_of(file: BorrowedFd) -> Option<u64> {
     let text = read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()

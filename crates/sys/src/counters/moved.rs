@@ -1,12 +1,13 @@
-//! What moves memory behind a program's back, as the kernel counts it: compaction, the balloon of a
-//! guest, KSM, NUMA balancing, huge pages that are made and split.
+//! Kernel counters of memory that is moved or reshaped while a program runs: page migration,
+//! compaction, a guest's balloon, KSM, NUMA balancing, huge pages made and split, swapping out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Gauge, Pulse, field};
+use super::{AdvanceCheck, CounterFile, field};
 
-/// Counters of /proc/vmstat; a kernel has those that it was built with.
+/// Running totals of /proc/vmstat; which of them exist depends on the kernel's configuration.
+/// `compact_*` and `thp_*` count events, the others pages.
 const NAMES: &[&str] = &[
     "pgmigrate_success",
     "compact_stall",
@@ -23,21 +24,22 @@ const NAMES: &[&str] = &[
     "pswpout",
 ];
 
-/// Pages that share their memory with another by KSM, and what they are called here.
-const SHARING: (&str, &str) = ("/sys/kernel/mm/ksm/pages_sharing", "ksm_pages_sharing");
+/// Pages that KSM has merged with another: a level, which can also fall.
+const KSM_PATH: &str = "/sys/kernel/mm/ksm/pages_sharing";
+const KSM_NAME: &str = "ksm_pages_sharing";
 
-/// The counters' files, read again and again.
+/// The files of these counters, kept open.
 pub struct MovedMemory {
-    vmstat: Gauge,
-    sharing: Gauge,
-    pulse: Pulse,
+    vmstat: CounterFile,
+    ksm_sharing: CounterFile,
+    faults: AdvanceCheck,
     buffer: Vec<u8>,
 }
 
-/// All of them at one moment.
+/// All counters at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct MovedSoFar {
-    alive: bool,
+pub struct MovedMemoryReading {
+    counters_advance: bool,
     totals: BTreeMap<&'static str, f64>,
 }
 
@@ -45,31 +47,33 @@ impl MovedMemory {
     pub fn open(root: &Path) -> MovedMemory {
         let under = |path: &str| root.join(path.trim_start_matches('/'));
         MovedMemory {
-            vmstat: Gauge::open(&under("/proc/vmstat")),
-            sharing: Gauge::open(&under(SHARING.0)),
-            pulse: Pulse::default(),
+            vmstat: CounterFile::open(&under("/proc/vmstat")),
+            ksm_sharing: CounterFile::open(&under(KSM_PATH)),
+            faults: AdvanceCheck::default(),
             buffer: Vec::new(),
         }
     }
 
-    pub fn read(&mut self) -> MovedSoFar {
-        let mut now = MovedSoFar::default();
+    pub fn read(&mut self) -> MovedMemoryReading {
+        let mut now = MovedMemoryReading::default();
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
-            now.alive = self.pulse.beats(field(text, "pgfault"));
+            now.counters_advance = self.faults.has_advanced(field(text, "pgfault"));
             now.totals = NAMES.iter().filter_map(|name| Some((*name, field(text, name)?))).collect();
         }
-        let sharing = self.sharing.read(&mut self.buffer).and_then(|text| text.trim().parse().ok());
-        now.totals.extend(sharing.map(|pages| (SHARING.1, pages)));
+        let pages = self.ksm_sharing.read(&mut self.buffer).and_then(|text| text.trim().parse().ok());
+        now.totals.extend(pages.map(|pages| (KSM_NAME, pages)));
         now
     }
 }
 
-impl MovedSoFar {
-    /// What was counted since `earlier`, by the kernel's names; nothing where its counters stand
-    /// still. Pages that KSM merged may have become fewer.
-    pub fn since(&self, earlier: &MovedSoFar) -> BTreeMap<String, f64> {
-        let both = self.totals.iter().filter(|_| self.alive);
-        both.filter_map(|(name, total)| Some((name.to_string(), total - earlier.totals.get(name)?))).collect()
+impl MovedMemoryReading {
+    /// Differences to `earlier` by the kernel's names; empty if the files' numbers never change (a
+    /// sandbox). The difference of KSM's pages may be negative.
+    pub fn since(&self, earlier: &MovedMemoryReading) -> BTreeMap<String, f64> {
+        let totals = self.totals.iter().filter(|_| self.counters_advance);
+        totals
+            .filter_map(|(name, total)| Some((name.to_string(), total - earlier.totals.get(name)?)))
+            .collect()
     }
 }
 
@@ -78,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counted_is_what_grew_of_what_is_there() {
+    fn differences_of_the_counters_that_exist() {
         let dir = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let path = dir.path().join(path);
@@ -89,13 +93,13 @@ mod tests {
         write("sys/kernel/mm/ksm/pages_sharing", "40\n");
         let mut moved = MovedMemory::open(dir.path());
         let before = moved.read();
-        // Files that are served with the same numbers for ever count nothing.
+        // Files whose numbers never change count nothing.
         assert!(moved.read().since(&before).is_empty());
         write("proc/vmstat", "pgfault 6\ncompact_success 9\npgmigrate_success 100\nballoon_inflate 4\n");
         write("sys/kernel/mm/ksm/pages_sharing", "30\n");
         let known = [("compact_success", 2.0), ("ksm_pages_sharing", -10.0), ("pgmigrate_success", 0.0)];
         let known = known.map(|(name, count)| (name.to_string(), count));
-        assert_eq!(moved.read().since(&before), BTreeMap::from(known), "what is new has no earlier total");
+        assert_eq!(moved.read().since(&before), BTreeMap::from(known), "a new counter has no earlier total");
         let mut none = MovedMemory::open(&dir.path().join("nothing"));
         assert!(none.read().since(&before).is_empty());
     }

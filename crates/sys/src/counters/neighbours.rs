@@ -1,61 +1,69 @@
-//! Who else uses the CPUs: the other processes by their CPU time, looked at between visits.
+//! Other processes that use the CPUs, by their CPU time between visits.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::clock;
-use super::numbers;
+use super::{field_of, numbers};
 use model::{Conditions, Neighbour, without_ids};
 
-/// The other processes of this machine, looked at again and again, and never often.
+/// A process or thread: its id and its start time in ticks (ids are reused).
+type TaskKey = (u32, u64);
+
+/// The other processes of this host, scanned repeatedly but rarely.
 pub struct Neighbours {
     folder: PathBuf,
-    /// CPU time of every process so far, ms, by number and start.
-    seen: HashMap<(u32, u64), f64>,
-    /// The same of the threads of those that were busy.
-    seen_threads: HashMap<(u32, u64), f64>,
-    looked: Instant,
-    /// CPU time that the last look took: on a loaded machine, where looking matters most, it takes
-    /// longer by the clock.
-    took: Duration,
-    /// Since that look, over visits: their time, that of the CPUs they sat on, and what others used
-    /// of either, ms.
+    /// CPU time of every process at the last scan, ms.
+    processes: HashMap<TaskKey, f64>,
+    /// The same for the threads of busy processes.
+    threads: HashMap<TaskKey, f64>,
+    last_scan: Instant,
+    /// CPU time of the last scan. (Its wall time would be longer on a loaded host, which needs scans
+    /// most.)
+    scan_cost: Duration,
+    /// Wall time of the visits since the last scan, ms.
     wall_ms: f64,
+    /// The same times the number of their CPUs, ms.
     seats_ms: f64,
+    /// CPU time of other processes during these visits, on all CPUs and on the visits' CPUs, ms.
     others_ms: f64,
     on_seats_ms: f64,
     ms_per_tick: f64,
 }
 
-/// Others used a notable part from here on: of one CPU, or of the CPUs that visits sat on.
+/// Others are notable if they used this share of one CPU, or of the CPUs of the visits.
 const NOTABLE: f64 = 0.05;
-/// Less than this may be the ticks of 10 ms in which the kernel counts, ms.
+/// Less than this may be rounding: the kernel counts in ticks of 10 ms.
 const NOTABLE_MS: f64 = 30.0;
-/// Looks are no closer than this, and take no more than one part in a hundred of the time.
-const APART: Duration = Duration::from_millis(250);
+/// Shortest time between scans.
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
+/// A scan may take one part in this many of the time.
 const SHARE_OF_TIME: u32 = 100;
-/// After so long in quiet what was seen is old: new figures would be thinned by the time before the
-/// noise.
-const OLD: Duration = Duration::from_secs(5);
-/// More processes than this are not looked at.
-const PROCESSES_MAX: usize = 16_384;
-const THREADS_MAX: usize = 256;
-/// Told are the busiest, and of those that go first some more, if they use this much of a CPU.
+/// On a quiet host a scan follows after this time: CPU time since an older scan would dilute that
+/// of new activity.
+const QUIET_INTERVAL: Duration = Duration::from_secs(5);
+/// Further processes and threads are ignored.
+const MAX_PROCESSES: usize = 16_384;
+const MAX_THREADS: usize = 256;
+/// This many of the busiest processes are reported.
 const BUSIEST: usize = 3;
-const LOOKED_INTO: usize = 32;
-const TOLD_MAX: usize = 6;
-const LEAST_CPUS: f64 = 0.01;
+/// This many of the busiest processes are searched for threads with priority over Assay's.
+const MAX_SEARCHED: usize = 32;
+/// No more neighbours are reported.
+const MAX_REPORTED: usize = 6;
+/// Smaller shares of a CPU are not reported.
+const MIN_CPUS: f64 = 0.01;
 
 impl Neighbours {
-    /// Those that `/proc` below this root shows.
+    /// The processes in `/proc` below `root`.
     pub fn below(root: &Path) -> Neighbours {
         Neighbours {
             folder: root.join("proc"),
-            seen: HashMap::new(),
-            seen_threads: HashMap::new(),
-            looked: Instant::now(),
-            took: Duration::ZERO,
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            last_scan: Instant::now(),
+            scan_cost: Duration::ZERO,
             wall_ms: 0.0,
             seats_ms: 0.0,
             others_ms: 0.0,
@@ -64,104 +72,100 @@ impl Neighbours {
         }
     }
 
-    /// Takes down what every process used so far: what is told later is the difference.
+    /// Records the CPU time of every process; later scans report differences to it.
     pub fn remember(&mut self) {
-        self.look();
+        self.scan();
     }
 
-    /// After a visit on so many CPUs: who used the CPUs, where others used a notable part of them
-    /// since the last look, the busiest first; empty where nobody is seen. `None` where it is
-    /// quiet, or too early to look again.
+    /// To be called after a visit on `seats` CPUs. If other processes used a notable share since the
+    /// last scan, returns the busiest, first the most active (empty if none is visible). `None` if
+    /// the host is quiet or it is too early for a scan.
     pub fn after(&mut self, conditions: &Conditions, seats: usize) -> Option<Vec<Neighbour>> {
         self.wall_ms += conditions.wall_ms;
         self.seats_ms += conditions.wall_ms * seats as f64;
         self.others_ms += conditions.busy_ms.zip(conditions.own_ms).map_or(0.0, |(busy, own)| busy - own);
         self.on_seats_ms += conditions.others_on_seats_ms.unwrap_or(0.0);
-        let much = |ms: f64, of_ms: f64| ms > NOTABLE_MS && ms > NOTABLE * of_ms;
-        let loud = much(self.others_ms, self.wall_ms) || much(self.on_seats_ms, self.seats_ms);
-        let due = self.looked.elapsed() > if loud { APART } else { OLD }.max(self.took * SHARE_OF_TIME);
-        match (due, loud) {
-            (true, true) => Some(self.look()),
-            (true, false) => {
-                self.look();
-                None
-            }
-            (false, _) => None,
+        let notable = |ms: f64, of_ms: f64| ms > NOTABLE_MS && ms > NOTABLE * of_ms;
+        let is_notable = notable(self.others_ms, self.wall_ms) || notable(self.on_seats_ms, self.seats_ms);
+        let interval = if is_notable { MIN_INTERVAL } else { QUIET_INTERVAL };
+        if self.last_scan.elapsed() <= interval.max(self.scan_cost * SHARE_OF_TIME) {
+            return None;
         }
+        let neighbours = self.scan();
+        is_notable.then_some(neighbours)
     }
 
-    fn look(&mut self) -> Vec<Neighbour> {
-        let (begin, begin_cpu) = (Instant::now(), clock::thread_time());
-        let past_ms = begin.duration_since(self.looked).as_secs_f64() * 1e3;
-        let own = std::process::id();
-        let mut seen = HashMap::with_capacity(self.seen.len());
-        let mut found = Vec::new();
-        for pid in numbers(&self.folder).take(PROCESSES_MAX).filter(|pid| *pid != own) {
-            // One that ended meanwhile, or that is not shown to us.
+    fn scan(&mut self) -> Vec<Neighbour> {
+        let (start, cpu_start) = (Instant::now(), clock::thread_time());
+        let past_ms = start.duration_since(self.last_scan).as_secs_f64() * 1e3;
+        let own_pid = std::process::id();
+        let mut processes = HashMap::with_capacity(self.processes.len());
+        let mut active = Vec::new();
+        for pid in numbers(&self.folder).take(MAX_PROCESSES).filter(|pid| *pid != own_pid) {
+            // Skips processes that have ended or are hidden from this user.
             let Some(task) = read_task(&self.folder.join(pid.to_string())) else { continue };
             let cpu_ms = task.ticks * self.ms_per_tick;
             let key = (pid, task.started);
-            // A process that began since then used all of its time since then.
-            let before = self.seen.get(&key).copied().unwrap_or(0.0);
-            seen.insert(key, cpu_ms);
+            // A process unknown to the last scan has used all of its CPU time since then.
+            let before = self.processes.get(&key).copied().unwrap_or(0.0);
+            processes.insert(key, cpu_ms);
             let cpus = (cpu_ms - before) / past_ms.max(1.0);
-            if cpus >= LEAST_CPUS {
-                found.push((pid, cpus, task));
+            if cpus >= MIN_CPUS {
+                active.push((pid, cpus, task));
             }
         }
-        let first = self.seen.is_empty();
-        self.seen = seen;
+        let is_first = self.processes.is_empty();
+        self.processes = processes;
         (self.wall_ms, self.seats_ms, self.others_ms, self.on_seats_ms) = (0.0, 0.0, 0.0, 0.0);
-        // Without an earlier look, all that was ever used would seem to have been used just now.
-        let told = if first { Vec::new() } else { self.told(found, past_ms) };
-        self.looked = Instant::now();
-        self.took = clock::thread_time().saturating_sub(begin_cpu);
-        told
+        // In the first scan all CPU time since the start of each process would count as recent.
+        let neighbours = if is_first { Vec::new() } else { self.busiest(active, past_ms) };
+        self.last_scan = Instant::now();
+        self.scan_cost = clock::thread_time().saturating_sub(cpu_start);
+        neighbours
     }
 
-    fn told(&mut self, mut found: Vec<(u32, f64, Task)>, past_ms: f64) -> Vec<Neighbour> {
-        found.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let mut told = Vec::new();
-        let mut threads = HashMap::new();
-        for (index, (pid, cpus, task)) in found.into_iter().take(LOOKED_INTO).enumerate() {
-            let several = task.threads > 1;
-            let first =
-                if several { self.threads_that_go_first(pid, past_ms, &mut threads) } else { Vec::new() };
-            let rest = cpus - first.iter().map(|neighbour| neighbour.cpus).sum::<f64>();
-            let whole = neighbour(pid, rest, task);
-            // A main thread that goes first is among these threads.
-            let is_told = whole.goes_first() || index < BUSIEST;
-            if rest >= LEAST_CPUS && is_told && first.iter().all(|thread| thread.pid != pid) {
-                told.push(whole);
+    fn busiest(&mut self, mut active: Vec<(u32, f64, Task)>, past_ms: f64) -> Vec<Neighbour> {
+        active.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
+        let mut busiest = Vec::new();
+        let mut known_threads = HashMap::new();
+        for (index, (pid, cpus, task)) in active.into_iter().take(MAX_SEARCHED).enumerate() {
+            let has_threads = task.threads > 1;
+            let threads = if has_threads {
+                self.priority_threads(pid, past_ms, &mut known_threads)
+            } else {
+                Vec::new()
+            };
+            let rest = cpus - threads.iter().map(|neighbour| neighbour.cpus).sum::<f64>();
+            let process = neighbour(pid, rest, task);
+            let is_reported = process.goes_first() || index < BUSIEST;
+            // If its main thread has priority, `threads` contains it already.
+            if rest >= MIN_CPUS && is_reported && threads.iter().all(|thread| thread.pid != pid) {
+                busiest.push(process);
             }
-            told.extend(first);
+            busiest.extend(threads);
         }
-        self.seen_threads = threads;
-        told.truncate(TOLD_MAX);
-        told
+        self.threads = known_threads;
+        busiest.truncate(MAX_REPORTED);
+        busiest
     }
 
-    /// Of a process with several threads those that go first and use a notable part of a CPU.
-    fn threads_that_go_first(
-        &self,
-        pid: u32,
-        past_ms: f64,
-        seen: &mut HashMap<(u32, u64), f64>,
-    ) -> Vec<Neighbour> {
+    /// The threads of a process that have priority over Assay's tasks and use a notable share of a
+    /// CPU. Inserts the CPU time of all its threads, ms, into `known`.
+    fn priority_threads(&self, pid: u32, past_ms: f64, known: &mut HashMap<TaskKey, f64>) -> Vec<Neighbour> {
         let folder = self.folder.join(pid.to_string()).join("task");
         let up_ms = uptime_ms();
         let mut found = Vec::new();
-        for number in numbers(&folder).take(THREADS_MAX) {
-            let Some(task) = read_task(&folder.join(number.to_string())) else { continue };
-            let (cpu_ms, key) = (task.ticks * self.ms_per_tick, (number, task.started));
-            seen.insert(key, cpu_ms);
-            let cpus = match self.seen_threads.get(&key) {
+        for tid in numbers(&folder).take(MAX_THREADS) {
+            let Some(task) = read_task(&folder.join(tid.to_string())) else { continue };
+            let (cpu_ms, key) = (task.ticks * self.ms_per_tick, (tid, task.started));
+            known.insert(key, cpu_ms);
+            let cpus = match self.threads.get(&key) {
                 Some(before) => (cpu_ms - before) / past_ms.max(1.0),
-                // Seen for the first time: what it used on average since it began.
+                // Unknown to the last scan: its mean since it was started.
                 None => cpu_ms / (up_ms - task.started as f64 * self.ms_per_tick).max(past_ms).max(1.0),
             };
-            let neighbour = neighbour(number, cpus, task);
-            if neighbour.goes_first() && cpus >= LEAST_CPUS {
+            let neighbour = neighbour(tid, cpus, task);
+            if neighbour.goes_first() && cpus >= MIN_CPUS {
                 found.push(neighbour);
             }
         }
@@ -171,8 +175,7 @@ impl Neighbours {
 
 fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     Neighbour {
-        // The program's name and no more: its command line is never read, and a name may be made of
-        // a container's id.
+        // Only the program's name, never its command line; a container's id in it is replaced.
         name: without_ids(&task.name),
         pid,
         cpus,
@@ -183,14 +186,13 @@ fn neighbour(pid: u32, cpus: f64, task: Task) -> Neighbour {
     }
 }
 
-/// Since the machine's start, times in which it slept included: what starts of processes count
-/// from.
+/// Time since the boot including suspend, ms: the time base of process starts.
 fn uptime_ms() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
 }
 
-/// What a `stat` file of a process or a thread says.
+/// The `stat` file of a process or thread.
 #[derive(Clone, Debug, PartialEq)]
 struct Task {
     name: String,
@@ -198,38 +200,35 @@ struct Task {
     ticks: f64,
     nice: i32,
     threads: u32,
+    /// Start time, ticks since the boot.
     started: u64,
+    /// The CPU that it last ran on.
     cpu: Option<u32>,
     priority: u32,
     policy: u32,
 }
 
 fn read_task(folder: &Path) -> Option<Task> {
-    // A name may hold any bytes.
+    // A name may contain any bytes.
     task(&String::from_utf8_lossy(&std::fs::read(folder.join("stat")).ok()?))
 }
 
-/// `pid (name) state ...`: the fields of proc(5) behind the name, which may itself hold brackets
-/// and blanks.
+/// Parses `pid (name) state ...`; numbers of fields as in proc(5).
 fn task(text: &str) -> Option<Task> {
-    let (head, tail) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
-    // The state is field 3.
-    let field = |number: usize| fields.get(number - 3).copied();
-    let count = |number: usize| field(number)?.parse::<f64>().ok();
+    let (head, _) = text.rsplit_once(')')?;
     Some(Task {
         name: head.split_once('(')?.1.to_string(),
-        ticks: count(14)? + count(15)?,
-        nice: field(19)?.parse().ok()?,
-        threads: field(20)?.parse().ok()?,
-        started: field(22)?.parse().ok()?,
-        cpu: field(39).and_then(|cpu| cpu.parse().ok()),
-        priority: field(40).and_then(|priority| priority.parse().ok()).unwrap_or(0),
-        policy: field(41).and_then(|policy| policy.parse().ok()).unwrap_or(0),
+        ticks: field_of::<f64>(text, 14)? + field_of::<f64>(text, 15)?,
+        nice: field_of(text, 19)?,
+        threads: field_of(text, 20)?,
+        started: field_of(text, 22)?,
+        cpu: field_of(text, 39),
+        priority: field_of(text, 40).unwrap_or(0),
+        policy: field_of(text, 41).unwrap_or(0),
     })
 }
 
-/// Policies as `sched.h` numbers and calls them.
+/// Names of policies by their numbers in `sched.h`.
 fn policy(number: u32) -> &'static str {
     match number {
         0 => "SCHED_OTHER",
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_stand_behind_any_name() {
+    fn fields_are_found_behind_any_name() {
         let read = task(&stat("a) (b c", 42, 3, -5, 50, 1)).expect("a task");
         assert_eq!((read.name.as_str(), read.ticks, read.nice, read.threads), ("a) (b c", 42.0, -5, 3));
         assert_eq!((read.started, read.cpu, read.priority, read.policy), (1234, Some(1), 50, 1));
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn who_used_the_cpus_between_two_looks() {
+    fn neighbours_are_those_that_used_cpus_between_two_scans() {
         let root = tempfile::tempdir().expect("a folder");
         write(root.path(), "7", &stat("hog", 5000, 1, 0, 0, 0));
         assert_eq!(
@@ -294,7 +293,7 @@ mod tests {
             write(root.path(), "9/task/10", &stat("player", player, 2, 0, 70, 2));
         };
         audio(40, 80);
-        std::thread::sleep(APART);
+        std::thread::sleep(MIN_INTERVAL);
         let busy = Conditions {
             wall_ms: 250.0,
             busy_ms: Some(500.0),
@@ -302,35 +301,33 @@ mod tests {
             others_on_seats_ms: Some(50.0),
             ..Conditions::default()
         };
-        let found = neighbours.after(&busy, 1).expect("looked");
-        let names: Vec<(&str, u32)> =
-            found.iter().map(|neighbour| (neighbour.name.as_str(), neighbour.pid)).collect();
-        assert_eq!(names, [("hog", 7), ("audio", 9)]);
+        let names = |found: &[Neighbour]| -> Vec<(String, u32)> {
+            found.iter().map(|neighbour| (neighbour.name.clone(), neighbour.pid)).collect()
+        };
+        let found = neighbours.after(&busy, 1).expect("a scan");
+        assert_eq!(names(&found), [("hog".into(), 7), ("audio".into(), 9)]);
         assert_eq!((found[0].policy.as_ref(), found[0].goes_first()), ("SCHED_OTHER", false));
         assert!(found[0].cpus > found[1].cpus && found[0].cpus <= 1.3);
-        // At once again: nothing is looked at.
-        assert_eq!(neighbours.after(&busy, 1), None);
-        // Now its threads are known: one of them goes first, the other did half of the work.
+        assert_eq!(neighbours.after(&busy, 1), None, "too early for another scan");
+        // Now the threads are known: one has priority, the other did half of the work.
         write(root.path(), "9", &stat("audio", 160, 2, 0, 0, 0));
         audio(60, 100);
-        std::thread::sleep(APART);
-        let found = neighbours.after(&busy, 1).expect("looked");
-        let names: Vec<(&str, u32)> =
-            found.iter().map(|neighbour| (neighbour.name.as_str(), neighbour.pid)).collect();
-        assert_eq!(names, [("audio", 9), ("player", 10)]);
+        std::thread::sleep(MIN_INTERVAL);
+        let found = neighbours.after(&busy, 1).expect("a scan");
+        assert_eq!(names(&found), [("audio".into(), 9), ("player".into(), 10)]);
         assert_eq!((found[1].policy.as_ref(), found[1].priority), ("SCHED_RR", 70));
         assert!(found[1].goes_first() && !found[0].goes_first());
         assert!((found[0].cpus / found[1].cpus - 1.0).abs() < 0.01, "{found:?}");
     }
 
     #[test]
-    fn quiet_and_hidden_machines_tell_nobody() {
+    fn a_host_that_hides_its_processes_shows_no_neighbours() {
         let root = tempfile::tempdir().expect("a folder");
         let mut hidden = Neighbours::below(&root.path().join("nowhere"));
         hidden.remember();
         let busy =
             Conditions { wall_ms: 1e3, busy_ms: Some(2e3), own_ms: Some(1e3), ..Conditions::default() };
-        std::thread::sleep(APART);
+        std::thread::sleep(MIN_INTERVAL);
         assert_eq!(hidden.after(&busy, 1), Some(Vec::new()));
     }
 }

@@ -1,68 +1,70 @@
-//! What a transfer cost this end: CPU time and waits of its tasks, softirq time of its CPUs,
-//! packets dropped, throttling.
+//! Costs of a network transfer on this end: CPU time and waits of its tasks, softirq time of its
+//! CPUs, dropped packets, throttling.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{Gauge, units_per_second};
+use super::{CounterFile, throttled_ms, ticks_per_second};
 use model::CpuSet;
 
-/// Counters of one end, kept open.
+/// Counters of one end of a transfer, kept open.
 pub struct NetworkCounters {
-    tasks: Vec<Gauge>,
-    stat: Gauge,
-    softnet: Gauge,
-    snmp: Gauge,
-    snmp6: Gauge,
-    /// The interface's own counts of received and sent packets that it dropped.
-    interface: Vec<Gauge>,
-    throttled: Option<(Gauge, f64)>,
+    tasks: Vec<CounterFile>,
+    stat: CounterFile,
+    softnet: CounterFile,
+    snmp: CounterFile,
+    snmp6: CounterFile,
+    /// The interface's counters of dropped packets, received and sent.
+    interface: Vec<CounterFile>,
+    cpu_stat: Option<CounterFile>,
     cpus: CpuSet,
     buffer: Vec<u8>,
 }
 
-/// Running totals; absent where this kernel does not tell.
+/// Running totals; `None` if the kernel does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NetworkTotals {
-    /// Time that the tasks ran, and that they waited for a CPU, ns.
+    /// Time that the tasks ran, ns.
     pub run_ns: Option<f64>,
+    /// Time that the tasks were runnable and had no CPU, ns.
     pub wait_ns: Option<f64>,
     /// Softirq time of the CPUs, s (10 ms steps).
     pub softirq_s: Option<f64>,
-    /// Packets dropped: backlog queues of the CPUs, the interface.
+    /// Packets dropped by the CPUs' backlog queues and by the interface.
     pub drops: Option<f64>,
-    /// Buffers that found a socket of UDP full, anybody's; one may hold many messages
+    /// Buffers dropped because a UDP socket of any process was full; one may contain many messages
     /// (`sys::datagrams::coalesce`).
     pub full_sockets: Option<f64>,
-    /// Time that a cpu quota held the control group back, s.
+    /// Time that a CPU quota throttled the control group, s.
     pub throttled_s: Option<f64>,
 }
 
 impl NetworkCounters {
-    /// Of these processes on these CPUs, and of an interface where it is known.
+    /// Opens the counters of these processes on these CPUs, and of an interface if known.
     pub fn open(tasks: &[u32], cpus: &CpuSet, interface: Option<&str>) -> NetworkCounters {
-        let task = |pid: &u32| Gauge::open(Path::new(&format!("/proc/{pid}/schedstat")));
+        let task = |pid: &u32| CounterFile::open(Path::new(&format!("/proc/{pid}/schedstat")));
+        let interface = interface.filter(|interface| !interface.contains('/') && !interface.starts_with('.'));
         let drops = |name: &str| {
-            let safe = interface.filter(|own| !own.contains('/') && !own.starts_with('.'));
-            safe.map(|own| Gauge::open(Path::new(&format!("/sys/class/net/{own}/statistics/{name}"))))
+            let path = |interface| format!("/sys/class/net/{interface}/statistics/{name}");
+            interface.map(|interface| CounterFile::open(Path::new(&path(interface))))
         };
         NetworkCounters {
             tasks: tasks.iter().map(task).collect(),
-            stat: Gauge::open(Path::new("/proc/stat")),
-            softnet: Gauge::open(Path::new("/proc/net/softnet_stat")),
-            snmp: Gauge::open(Path::new("/proc/net/snmp")),
-            snmp6: Gauge::open(Path::new("/proc/net/snmp6")),
+            stat: CounterFile::open(Path::new("/proc/stat")),
+            softnet: CounterFile::open(Path::new("/proc/net/softnet_stat")),
+            snmp: CounterFile::open(Path::new("/proc/net/snmp")),
+            snmp6: CounterFile::open(Path::new("/proc/net/snmp6")),
             interface: ["rx_dropped", "tx_dropped", "rx_missed_errors"]
                 .into_iter()
                 .filter_map(drops)
                 .collect(),
-            throttled: cpu_stat(),
+            cpu_stat: cpu_stat_of_this_group(),
             cpus: cpus.clone(),
             buffer: Vec::new(),
         }
     }
 
     pub fn read(&mut self) -> NetworkTotals {
-        let NetworkCounters { tasks, stat, softnet, snmp, snmp6, interface, throttled, cpus, buffer } = self;
+        let NetworkCounters { tasks, stat, softnet, snmp, snmp6, interface, cpu_stat, cpus, buffer } = self;
         let (mut run_ns, mut wait_ns) = (Some(0.0), Some(0.0));
         for task in tasks {
             let words = task.read(buffer).map(|text| {
@@ -75,24 +77,19 @@ impl NetworkCounters {
         }
         let softirq_s = stat.read(buffer).and_then(|text| softirq(text, cpus));
         let mut drops = softnet.read(buffer).and_then(backlog_drops);
-        // A kernel without IPv6 has no such file.
+        // Kernels without IPv6 have no such file.
         let over_v6 = snmp6.read(buffer).and_then(socket_drops_v6).unwrap_or(0.0);
         let full_sockets = snmp.read(buffer).and_then(socket_drops).map(|drops| drops + over_v6);
-        for gauge in interface {
-            let dropped = gauge.read(buffer).and_then(|text| text.trim().parse::<f64>().ok());
+        for file in interface {
+            let dropped = file.read(buffer).and_then(|text| text.trim().parse::<f64>().ok());
             drops = drops.map(|sum| sum + dropped.unwrap_or(0.0));
         }
-        let throttled_s = throttled.as_mut().and_then(|(gauge, scale)| {
-            let text = gauge.read(buffer)?;
-            let find = |name: &str| {
-                text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
-            };
-            Some(find("throttled_usec ").or_else(|| find("throttled_time "))? * *scale)
-        });
+        let cpu_stat = cpu_stat.as_ref().and_then(|file| file.read(buffer));
+        let throttled_s = cpu_stat.and_then(throttled_ms).map(|ms| ms / 1e3);
         NetworkTotals { run_ns, wait_ns, softirq_s, drops, full_sockets, throttled_s }
     }
 
-    /// Softirq time of each of these CPUs, s, in their order; NaN of one that is not told.
+    /// Softirq time of each of these CPUs so far, s, in their order; NaN if unknown.
     pub fn softirqs(&mut self, cpus: &CpuSet) -> Vec<f64> {
         let text = self.stat.read(&mut self.buffer);
         cpus.iter()
@@ -126,53 +123,53 @@ fn softirq(text: &str, cpus: &CpuSet) -> Option<f64> {
             continue;
         };
         if cpus.contains(cpu) {
-            let own: f64 = words.nth(6)?.parse().ok()?;
-            ticks = Some(ticks.unwrap_or(0.0) + own);
+            let softirq: f64 = words.nth(6)?.parse().ok()?;
+            ticks = Some(ticks.unwrap_or(0.0) + softirq);
         }
     }
-    ticks.map(|ticks| ticks / units_per_second())
+    ticks.map(|ticks| ticks / ticks_per_second())
 }
 
-/// Packets that found the backlog of a CPU full: the second word of each line, hexadecimal.
+/// Packets dropped because the backlog of a CPU was full: the second word of each line, hexadecimal.
 fn backlog_drops(text: &str) -> Option<f64> {
-    let own = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
-    let all: Option<Vec<u64>> = text.lines().map(own).collect();
-    all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<u64>() as f64)
+    let drops = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
+    let of_cpus: Option<Vec<u64>> = text.lines().map(drops).collect();
+    of_cpus.filter(|drops| !drops.is_empty()).map(|drops| drops.iter().sum::<u64>() as f64)
 }
 
-/// Buffers of UDP over IPv6 that found a socket full: a name and a number a line, unlike those of
-/// version 4.
+/// Buffers of UDP over IPv6 dropped at a full socket; lines of name and number, unlike for IPv4.
 fn socket_drops_v6(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors")?.trim().parse().ok())
 }
 
-/// Buffers of UDP over IPv4 that found a socket full (`RcvbufErrors`).
+/// Buffers of UDP over IPv4 dropped at a full socket (`RcvbufErrors`).
 fn socket_drops(text: &str) -> Option<f64> {
     let mut lines = text.lines().filter(|line| line.starts_with("Udp: "));
     let (names, values) = (lines.next()?, lines.next()?);
-    let at = names.split_ascii_whitespace().position(|name| name == "RcvbufErrors")?;
-    values.split_ascii_whitespace().nth(at)?.parse().ok()
+    let column = names.split_ascii_whitespace().position(|name| name == "RcvbufErrors")?;
+    values.split_ascii_whitespace().nth(column)?.parse().ok()
 }
 
-/// The `cpu.stat` of our control group, and from its unit to seconds.
-fn cpu_stat() -> Option<(Gauge, f64)> {
+/// The `cpu.stat` file of this process's control group, if it counts throttling.
+fn cpu_stat_of_this_group() -> Option<CounterFile> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (mounts, scale): (&[&str], f64) = match controllers {
-            "" => (&["/sys/fs/cgroup", "/sys/fs/cgroup/unified"], 1e-6),
-            own if own.split(',').any(|name| name == "cpu") => {
-                (&["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"], 1e-9)
+        let mounts = match controllers {
+            "" => ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+            names if names.split(',').any(|name| name == "cpu") => {
+                ["/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu"]
             }
             _ => continue,
         };
         for mount in mounts {
-            // In a container the group's own path is not there, and the mount is the group.
-            for folder in [PathBuf::from(format!("{mount}{path}")), PathBuf::from(mount)] {
-                let found = std::fs::read_to_string(folder.join("cpu.stat"));
-                if found.is_ok_and(|text| text.contains("throttled_")) {
-                    return Some((Gauge::open(&folder.join("cpu.stat")), scale));
+            // In a container the mount itself is the group, and the group's path does not exist.
+            for folder in [format!("{mount}{path}"), mount.to_string()] {
+                let file = Path::new(&folder).join("cpu.stat");
+                let text = std::fs::read_to_string(&file);
+                if text.is_ok_and(|text| text.contains("throttled_")) {
+                    return Some(CounterFile::open(&file));
                 }
             }
         }
@@ -185,11 +182,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_the_kernel_are_understood() {
+    fn texts_of_the_kernel_are_parsed() {
         let stat =
             "cpu  9 9 9 9 9 9 900 0 0 0\ncpu0 1 2 3 4 5 6 700 0 0 0\ncpu1 1 2 3 4 5 6 200 0 0 0\nintr 5\n";
         let cpus = |list: &str| CpuSet::parse_list(list).expect("a list");
-        let seconds = |list: &str| softirq(stat, &cpus(list)).map(|s| s * units_per_second());
+        let seconds = |list: &str| softirq(stat, &cpus(list)).map(|s| s * ticks_per_second());
         assert_eq!(seconds("1"), Some(200.0));
         assert_eq!(seconds("0-1"), Some(900.0));
         assert_eq!(seconds("7"), None);
@@ -206,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_task_runs() {
+    fn run_time_of_this_task_grows() {
         // The test's own thread: the process's first one only waits.
         let task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let mut counters = NetworkCounters::open(&[task], &CpuSet::one(0), Some("lo"));

@@ -1,26 +1,25 @@
-//! The kernel's own functions by their addresses, as /proc/kallsyms tells them, and what decides
-//! whether it tells.
+//! The kernel's functions by address, from /proc/kallsyms, and whether this process may read them.
 
 use std::fs::File;
 use std::io::Read;
 
 const KALLSYMS: &str = "/proc/kallsyms";
 
-/// Where each function of the kernel begins, and of which kind the caller holds it to be.
+/// Start address of each kernel function, and the kind that the caller assigns to it.
 pub struct Symbols<K> {
-    begins: Vec<(u64, K)>,
+    starts: Vec<(u64, K)>,
 }
 
 impl<K: Copy + Ord> Symbols<K> {
-    /// Those of the running kernel; takes some 0.1 s of CPU time.
+    /// The functions of the running kernel; reading them takes about 0.1 s of CPU time.
     pub fn of_kernel(kind: impl Fn(&str) -> K) -> Result<Symbols<K>, String> {
         let text = std::fs::read_to_string(KALLSYMS).map_err(|error| unreadable(&error))?;
         let symbols = Symbols::parse(&text, kind);
-        if symbols.begins.is_empty() { Err(HIDDEN.to_string()) } else { Ok(symbols) }
+        if symbols.starts.is_empty() { Err(HIDDEN.to_string()) } else { Ok(symbols) }
     }
 
-    /// Lines of address, type and name, behind which modules name themselves. Data is left out, and
-    /// so is all that has no address. Of several names of one address the highest kind holds.
+    /// Lines hold address, type, name and module. Data and symbols without an address are left out.
+    /// If an address has several names, the highest kind counts.
     fn parse(text: &str, kind: impl Fn(&str) -> K) -> Symbols<K> {
         let function = |line: &str| {
             let mut words = line.split_ascii_whitespace();
@@ -28,26 +27,26 @@ impl<K: Copy + Ord> Symbols<K> {
             matches!(words.next()?, "t" | "T" | "w" | "W").then_some(())?;
             Some((address, kind(words.next()?)))
         };
-        let mut begins: Vec<(u64, K)> = text.lines().filter_map(function).collect();
-        begins.sort_unstable();
-        Symbols { begins }
+        let mut starts: Vec<(u64, K)> = text.lines().filter_map(function).collect();
+        starts.sort_unstable();
+        Symbols { starts }
     }
 
-    /// The kind of the function that begins last at or before an address; `None` below all of them,
-    /// as programs are.
-    pub fn at(&self, address: u64) -> Option<K> {
-        let behind = self.begins.partition_point(|(begin, _)| *begin <= address);
-        self.begins.get(behind.checked_sub(1)?).map(|(_, kind)| *kind)
+    /// The kind of the function that contains an address: the last one that starts at or before it.
+    /// `None` for addresses of programs, which lie below the kernel.
+    pub fn kind_at(&self, address: u64) -> Option<K> {
+        let next = self.starts.partition_point(|(start, _)| *start <= address);
+        self.starts.get(next.checked_sub(1)?).map(|(_, kind)| *kind)
     }
 }
 
-const HIDDEN: &str = "the kernel hides where its functions are (kernel.kptr_restrict): it tells only root, or who has CAP_SYSLOG";
+const HIDDEN: &str = "the kernel hides the addresses of its functions (kernel.kptr_restrict): reading them needs root or CAP_SYSLOG";
 
 fn unreadable(error: &std::io::Error) -> String {
-    format!("the kernel's functions cannot be named ({KALLSYMS}: {error})")
+    format!("cannot read the kernel's functions from {KALLSYMS}: {error}")
 }
 
-/// Why the kernel's functions cannot be named, by the first line alone.
+/// Why addresses of kernel functions are unreadable, judged by the first line of the file alone.
 pub fn symbols_hidden() -> Option<String> {
     let mut start = [0; 64];
     match File::open(KALLSYMS).and_then(|mut file| file.read(&mut start)) {
@@ -74,9 +73,9 @@ mod tests {
                         ffffffffc0000000 t own\t[module]\nno line\n\nffffffff81000500 T\n";
 
     #[test]
-    fn an_address_belongs_to_the_function_that_begins_before_it() {
+    fn an_address_belongs_to_the_function_that_starts_before_it() {
         let symbols = Symbols::parse(TEXT, |name| name.len());
-        let at = |address| symbols.at(address);
+        let at = |address| symbols.kind_at(address);
         assert_eq!((at(0), at(0x40_0000), at(0xffff_ffff_80ff_ffff)), (None, None, None));
         // Both names of the first address have five letters.
         assert_eq!((at(0xffff_ffff_8100_0000), at(0xffff_ffff_8100_01ff)), (Some(5), Some(5)));
@@ -86,23 +85,23 @@ mod tests {
     }
 
     #[test]
-    fn of_two_names_the_higher_kind_holds() {
+    fn of_two_names_the_higher_kind_counts() {
         for text in ["10 T lock\n10 T mark\n20 T other", "10 T mark\n10 T lock\n20 T other"] {
             let symbols = Symbols::parse(text, |name| name == "lock");
             assert_eq!(
-                (symbols.at(0x10), symbols.at(0x1f), symbols.at(0x20)),
+                (symbols.kind_at(0x10), symbols.kind_at(0x1f), symbols.kind_at(0x20)),
                 (Some(true), Some(true), Some(false))
             );
         }
     }
 
     #[test]
-    fn hidden_addresses_are_no_symbols() {
+    fn symbols_without_addresses_are_left_out() {
         let hidden = TEXT.replace(|digit: char| digit.is_ascii_hexdigit(), "0");
-        assert!(Symbols::parse(&hidden, |_| ()).begins.is_empty());
+        assert!(Symbols::parse(&hidden, |_| ()).starts.is_empty());
         match symbols_hidden() {
             Some(why) => assert!(Symbols::of_kernel(|_| ()).is_err_and(|other| other == why), "{why}"),
-            None => assert!(Symbols::of_kernel(|_| ()).is_ok_and(|all| all.begins.len() > 1000)),
+            None => assert!(Symbols::of_kernel(|_| ()).is_ok_and(|all| all.starts.len() > 1000)),
         }
     }
 }

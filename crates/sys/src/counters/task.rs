@@ -1,38 +1,39 @@
-//! What the scheduler tells of one task: where it was woken, how often it moved, how long it
-//! waited.
+//! The scheduler's counters of one task: wake-ups, migrations, waiting.
 
 use std::path::Path;
 
-use super::Gauge;
+use super::{CounterFile, wait_ns_of};
 
 /// Counters of one task, kept open.
 pub struct TaskCounters {
-    sched: Gauge,
-    status: Gauge,
-    schedstat: Gauge,
+    sched: CounterFile,
+    status: CounterFile,
+    schedstat: CounterFile,
     buffer: Vec<u8>,
 }
 
-/// Running totals of one task, or of several together; absent where this kernel was not built, or
-/// is not set, to tell.
+/// Running totals of one task, or sums over several; `None` if the kernel's configuration or its
+/// settings do not provide them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TaskTotals {
     /// Moves to another CPU.
     pub migrations: Option<f64>,
+    /// Voluntary context switches.
     pub voluntary: Option<f64>,
+    /// Involuntary context switches.
     pub involuntary: Option<f64>,
-    /// Times that it was woken; this and the next only while `kernel.sched_schedstats` is 1.
+    /// Wake-ups; this and the next count only while `kernel.sched_schedstats` is 1.
     pub wakeups: Option<f64>,
-    /// Of these, the times that the waker's CPU was considered (`wake_affine`).
+    /// Wake-ups for which the waker's CPU was considered (`wake_affine`).
     pub affine_attempts: Option<f64>,
     /// Time that it was runnable and had no CPU, ns.
     pub wait_ns: Option<f64>,
 }
 
 impl TaskCounters {
-    /// Of the process `pid` (its first thread).
+    /// Opens the counters of the first thread of process `pid`.
     pub fn of(pid: u32) -> TaskCounters {
-        let open = |name: &str| Gauge::open(Path::new(&format!("/proc/{pid}/{name}")));
+        let open = |name: &str| CounterFile::open(Path::new(&format!("/proc/{pid}/{name}")));
         TaskCounters {
             sched: open("sched"),
             status: open("status"),
@@ -44,7 +45,7 @@ impl TaskCounters {
     pub fn read(&mut self) -> TaskTotals {
         let mut totals = self.sched.read(&mut self.buffer).map(parse).unwrap_or_default();
         if totals.voluntary.is_none() {
-            // Kernels without CONFIG_SCHED_DEBUG tell the switches here.
+            // Kernels without CONFIG_SCHED_DEBUG report the switches here.
             let switches = self.status.read(&mut self.buffer).map(parse).unwrap_or_default();
             (totals.voluntary, totals.involuntary) = (switches.voluntary, switches.involuntary);
         }
@@ -54,14 +55,13 @@ impl TaskCounters {
 
     /// Time that it was runnable and had no CPU so far, ns.
     pub fn wait_ns(&mut self) -> Option<f64> {
-        let text = self.schedstat.read(&mut self.buffer)?;
-        text.split_ascii_whitespace().nth(1)?.parse().ok()
+        self.schedstat.read(&mut self.buffer).and_then(wait_ns_of)
     }
 }
 
 impl TaskTotals {
-    fn with(self, other: TaskTotals, both: impl Fn(f64, f64) -> f64) -> TaskTotals {
-        let both = |one: Option<f64>, other: Option<f64>| Some(both(one?, other?));
+    fn combine(self, other: TaskTotals, operation: impl Fn(f64, f64) -> f64) -> TaskTotals {
+        let both = |one: Option<f64>, other: Option<f64>| Some(operation(one?, other?));
         TaskTotals {
             migrations: both(self.migrations, other.migrations),
             voluntary: both(self.voluntary, other.voluntary),
@@ -73,23 +73,23 @@ impl TaskTotals {
     }
 
     pub fn plus(self, other: TaskTotals) -> TaskTotals {
-        self.with(other, |one, other| one + other)
+        self.combine(other, |one, other| one + other)
     }
 
     pub fn since(self, earlier: TaskTotals) -> TaskTotals {
-        self.with(earlier, |now, then| now - then)
+        self.combine(earlier, |now, then| now - then)
     }
 }
 
-/// The lines of `/proc/PID/sched` have the form `name : value`; until 5.16 statistics were called
+/// Parses lines `name : value` of `/proc/PID/sched` or `status`; until 5.16 statistics were named
 /// `se.statistics.NAME`.
 fn parse(text: &str) -> TaskTotals {
     let value = |name: &str| {
         text.lines().find_map(|line| {
             let (label, value) = line.split_once(':')?;
             let label = label.trim();
-            let own = label == name || label.strip_prefix("se.statistics.") == Some(name);
-            own.then(|| value.trim().parse().ok()).flatten()
+            let matches = label == name || label.strip_prefix("se.statistics.") == Some(name);
+            matches.then(|| value.trim().parse().ok()).flatten()
         })
     };
     TaskTotals {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_task_is_told_of() {
+    fn this_process_has_counters() {
         let mut own = TaskCounters::of(std::process::id());
         let before = own.read();
         std::thread::sleep(std::time::Duration::from_millis(2));

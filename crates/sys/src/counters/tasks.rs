@@ -1,46 +1,45 @@
-//! The tasks below one process, looked at again and again: where they are, what they ran and what
-//! they waited.
+//! The tasks of one process's descendants, sampled repeatedly: their CPUs, run times and waits.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::clock;
-use super::{Gauge, field_of, numbers};
+use super::{CounterFile, field_of, numbers};
 
-/// All tasks of a process's descendants, not its own.
+/// All tasks of a process's descendants, without its own.
 pub struct Tasks {
     folder: PathBuf,
     root: u32,
-    /// The process number that was given last, where the kernel tells: while it stands still nobody
-    /// was born.
-    last_born: Gauge,
-    seen_born: Option<u64>,
-    /// When all processes were gone through last, and the CPU time that it took.
-    scanned: Option<(Instant, Duration)>,
-    /// Descendants that live.
+    /// Reports the newest process id: while it does not change, no process was started.
+    loadavg: CounterFile,
+    newest_pid: Option<u64>,
+    /// Time of the last scan of all processes, and its CPU time.
+    last_scan: Option<(Instant, Duration)>,
+    /// Living descendants.
     processes: HashSet<u32>,
-    /// Processes that are somebody else's.
+    /// Living processes that are no descendants.
     others: HashSet<u32>,
-    watched: BTreeMap<u32, Watched>,
-    /// All tasks that were ever watched.
+    watched: BTreeMap<u32, WatchedTask>,
+    /// Number of tasks that were ever watched.
     pub seen: usize,
-    /// Of tasks that are gone, by what was last seen of them.
-    gone: Used,
+    /// Sum over tasks that have ended, from their last samples.
+    ended: TaskUsage,
     buffer: Vec<u8>,
 }
 
-/// What a task used so far.
+/// The usage of a task, or of several together, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Used {
+pub struct TaskUsage {
+    /// CPU time, ns.
     pub ran_ns: f64,
-    /// Time that it was runnable and had no CPU, ns; `None` where the kernel does not tell.
+    /// Time that it was runnable and had no CPU, ns; `None` if the kernel does not report it.
     pub wait_ns: Option<f64>,
     pub migrations: Option<f64>,
 }
 
-impl Used {
-    fn add(&mut self, other: Used) {
+impl TaskUsage {
+    fn add(&mut self, other: TaskUsage) {
         let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
             (None, None) => None,
             (one, other) => Some(one.unwrap_or(0.0) + other.unwrap_or(0.0)),
@@ -51,93 +50,93 @@ impl Used {
     }
 }
 
-/// A task as a look found it.
+/// A task at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct TaskSample {
     pub tid: u32,
-    /// The CPU that it is on, or was last on.
+    /// The CPU that it runs on, or last ran on.
     pub cpu: u32,
-    /// CPU time since it was last looked at, ns; of a new one since its start.
+    /// CPU time since its previous sample, ns; of a new task since its start.
     pub ran_ns: f64,
-    /// Seen for the first time.
+    /// Its first sample.
     pub new: bool,
 }
 
 /// Files of one task, kept open.
-struct Watched {
-    stat: Gauge,
-    schedstat: Gauge,
-    sched: Gauge,
-    used: Used,
+struct WatchedTask {
+    stat: CounterFile,
+    schedstat: CounterFile,
+    sched: CounterFile,
+    used: TaskUsage,
     new: bool,
 }
 
-/// No more tasks than this are watched at a time: each keeps three files open.
-const WATCHED_MAX: usize = 256;
-/// Who was born is looked for at least so often, however still the kernel's number stands.
-const SCAN_AGAIN: Duration = Duration::from_millis(250);
-/// Going through all processes takes no more than one part in so many of the time.
+/// More tasks are not watched at a time: each keeps three files open.
+const MAX_WATCHED: usize = 256;
+/// Longest time between scans, even if the newest process id does not change.
+const MAX_SCAN_INTERVAL: Duration = Duration::from_millis(250);
+/// A scan may take one part in this many of the time.
 const SCAN_SHARE: u32 = 50;
 
 impl Tasks {
-    /// The tasks of what process `root` has started, as `/proc` below this folder shows them.
+    /// The descendants of process `root`, from `/proc` below `folder`.
     pub fn of(folder: &Path, root: u32) -> Tasks {
         let folder = folder.join("proc");
         Tasks {
-            last_born: Gauge::open(&folder.join("loadavg")),
+            loadavg: CounterFile::open(&folder.join("loadavg")),
             folder,
             root,
-            seen_born: None,
-            scanned: None,
+            newest_pid: None,
+            last_scan: None,
             processes: HashSet::new(),
             others: HashSet::new(),
             watched: BTreeMap::new(),
             seen: 0,
-            gone: Used::default(),
+            ended: TaskUsage::default(),
             buffer: Vec::new(),
         }
     }
 
-    /// Where all tasks are now. `counting`: their migrations are read too, which is several times
-    /// as dear.
-    pub fn look(&mut self, counting: bool) -> Vec<Look> {
+    /// Samples all tasks. `with_migrations`: also reads their migrations, which takes several times
+    /// as long.
+    pub fn sample(&mut self, with_migrations: bool) -> Vec<TaskSample> {
         self.find_new();
-        let mut looks = Vec::with_capacity(self.watched.len());
+        let mut samples = Vec::with_capacity(self.watched.len());
         let mut ended = Vec::new();
         for (tid, task) in &mut self.watched {
-            match task.look(*tid, counting, &mut self.buffer) {
-                Some(look) => looks.push(look),
+            match task.sample(*tid, with_migrations, &mut self.buffer) {
+                Some(sample) => samples.push(sample),
                 None => ended.push(*tid),
             }
         }
         for tid in ended {
             if let Some(task) = self.watched.remove(&tid) {
-                self.gone.add(task.used);
+                self.ended.add(task.used);
             }
         }
-        looks
+        samples
     }
 
-    /// What all tasks used as far as it was seen, the gone ones included.
-    pub fn used(&self) -> Used {
-        let mut all = self.gone;
-        self.watched.values().for_each(|task| all.add(task.used));
-        all
+    /// The usage of all tasks, those that have ended included, as of their last samples.
+    pub fn used(&self) -> TaskUsage {
+        let mut sum = self.ended;
+        self.watched.values().for_each(|task| sum.add(task.used));
+        sum
     }
 
-    /// Looks for processes and threads that were born.
+    /// Finds new processes and threads.
     fn find_new(&mut self) {
-        // Load over 1, 5, 15 minutes, runnable/all, and the number that was given last.
-        let text = self.last_born.read(&mut self.buffer);
-        let born = text.and_then(|text| text.split_ascii_whitespace().nth(4)?.parse().ok());
-        if let Some((at, took)) = self.scanned {
-            let still = born.is_some() && born == self.seen_born && at.elapsed() < SCAN_AGAIN;
-            if still || at.elapsed() < took * SCAN_SHARE {
+        // Load over 1, 5, 15 minutes, runnable/all, and the newest process id.
+        let text = self.loadavg.read(&mut self.buffer);
+        let newest = text.and_then(|text| text.split_ascii_whitespace().nth(4)?.parse().ok());
+        if let Some((at, cost)) = self.last_scan {
+            let unchanged = newest.is_some() && newest == self.newest_pid && at.elapsed() < MAX_SCAN_INTERVAL;
+            if unchanged || at.elapsed() < cost * SCAN_SHARE {
                 return;
             }
         }
-        let begin = clock::thread_time();
-        self.seen_born = born;
+        let start = clock::thread_time();
+        self.newest_pid = newest;
         self.scan_processes();
         for pid in self.processes.clone() {
             let mut alive = false;
@@ -149,26 +148,25 @@ impl Tasks {
                 self.processes.remove(&pid);
             }
         }
-        self.scanned = Some((Instant::now(), clock::thread_time().saturating_sub(begin)));
+        self.last_scan = Some((Instant::now(), clock::thread_time().saturating_sub(start)));
     }
 
     fn scan_processes(&mut self) {
-        let all: Vec<u32> = numbers(&self.folder).collect();
-        let living: HashSet<u32> = all.iter().copied().collect();
-        // A number that was somebody else's may be given anew.
+        let living: HashSet<u32> = numbers(&self.folder).collect();
+        // The kernel may reuse the id of a process that has ended.
         self.others.retain(|pid| living.contains(pid));
         self.processes.retain(|pid| living.contains(pid));
         let mut parents: HashMap<u32, u32> = HashMap::new();
-        for pid in all {
+        for pid in living {
             if pid == self.root || self.others.contains(&pid) || self.processes.contains(&pid) {
                 continue;
             }
-            let gauge = Gauge::open(&self.folder.join(pid.to_string()).join("stat"));
-            if let Some(parent) = gauge.read(&mut self.buffer).and_then(|text| field_of(text, PARENT)) {
+            let stat = CounterFile::open(&self.folder.join(pid.to_string()).join("stat"));
+            if let Some(parent) = stat.read(&mut self.buffer).and_then(|text| field_of(text, PARENT)) {
                 parents.insert(pid, parent);
             }
         }
-        // A child may stand before its parent in the list.
+        // One generation in each round.
         loop {
             let ours = |parent: &u32| *parent == self.root || self.processes.contains(parent);
             let found: Vec<u32> =
@@ -185,36 +183,34 @@ impl Tasks {
     }
 
     fn watch(&mut self, pid: u32, tid: u32) {
-        if self.watched.contains_key(&tid) {
-            return;
-        }
-        if self.watched.len() >= WATCHED_MAX {
+        if self.watched.contains_key(&tid) || self.watched.len() >= MAX_WATCHED {
             return;
         }
         let folder = self.folder.join(pid.to_string()).join("task").join(tid.to_string());
-        let open = |name: &str| Gauge::open(&folder.join(name));
+        let open = |name: &str| CounterFile::open(&folder.join(name));
         let (stat, schedstat, sched) = (open("stat"), open("schedstat"), open("sched"));
         if stat.0.is_some() {
             self.seen += 1;
-            self.watched.insert(tid, Watched { stat, schedstat, sched, used: Used::default(), new: true });
+            let used = TaskUsage::default();
+            self.watched.insert(tid, WatchedTask { stat, schedstat, sched, used, new: true });
         }
     }
 }
 
-/// Fields of proc(5)'s `stat` by their numbers.
+// Numbers of fields of `stat` in proc(5).
 const PARENT: usize = 4;
 const USER_TICKS: usize = 14;
 const SYSTEM_TICKS: usize = 15;
 const PROCESSOR: usize = 39;
 
-impl Watched {
-    /// `None`: it has ended.
-    fn look(&mut self, tid: u32, counting: bool, buffer: &mut Vec<u8>) -> Option<Look> {
+impl WatchedTask {
+    /// `None` if the task has ended.
+    fn sample(&mut self, tid: u32, with_migrations: bool, buffer: &mut Vec<u8>) -> Option<TaskSample> {
         let text = self.stat.read(buffer)?;
         let cpu = field_of(text, PROCESSOR)?;
         let ticks = field_of::<f64>(text, USER_TICKS)? + field_of::<f64>(text, SYSTEM_TICKS)?;
         let before = self.used.ran_ns;
-        // Nanoseconds where the kernel was built to tell them, else its ticks.
+        // From `schedstat` in ns if the kernel has it, else from ticks.
         let mut exact = self
             .schedstat
             .read(buffer)
@@ -224,16 +220,16 @@ impl Watched {
             (Some(ran_ns), wait_ns) => (self.used.ran_ns, self.used.wait_ns) = (ran_ns, wait_ns),
             _ => self.used.ran_ns = ticks * 1e9 / rustix::param::clock_ticks_per_second() as f64,
         }
-        if counting {
+        if with_migrations {
             let migrations = self.sched.read(buffer).and_then(super::migrations);
             self.used.migrations = migrations.map(|count| count as f64).or(self.used.migrations);
         }
         let new = std::mem::take(&mut self.new);
-        Some(Look { tid, cpu, ran_ns: (self.used.ran_ns - before).max(0.0), new })
+        Some(TaskSample { tid, cpu, ran_ns: (self.used.ran_ns - before).max(0.0), new })
     }
 }
 
-/// All descendants of a process that are there now, zombies too.
+/// All current descendants of a process, zombies included.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut tasks = Tasks::of(Path::new("/"), root);
     tasks.scan_processes();
@@ -247,11 +243,11 @@ mod tests {
     use testkit::alone;
 
     #[test]
-    fn children_and_their_children_are_seen_with_what_they_ran() {
+    fn children_and_grandchildren_are_sampled() {
         alone(|| {
             let own = std::process::id();
             let mut tasks = Tasks::of(Path::new("/"), own);
-            assert!(tasks.look(true).is_empty() && descendants(own).is_empty());
+            assert!(tasks.sample(true).is_empty() && descendants(own).is_empty());
             let _child = fork(|| {
                 let _grandchild = fork(|| {
                     loop {
@@ -263,12 +259,12 @@ mod tests {
             });
             let begin = Instant::now();
             let busy = loop {
-                let looks = tasks.look(true);
-                let busy = looks.iter().find(|look| look.ran_ns > 1e6).copied();
-                if let Some(busy) = busy.filter(|_| looks.len() == 2) {
+                let samples = tasks.sample(true);
+                let busy = samples.iter().find(|sample| sample.ran_ns > 1e6).copied();
+                if let Some(busy) = busy.filter(|_| samples.len() == 2) {
                     break busy;
                 }
-                assert!(begin.elapsed() < Duration::from_secs(20), "{looks:?}");
+                assert!(begin.elapsed() < Duration::from_secs(20), "{samples:?}");
                 std::thread::sleep(Duration::from_millis(5));
             };
             assert_eq!(tasks.seen, 2);
@@ -281,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replayed_tree_is_read_and_remembered() {
+    fn a_replayed_tree_is_sampled() {
         let root = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let file = root.path().join("proc").join(path);
@@ -299,13 +295,13 @@ mod tests {
             write(&format!("{pid}/task/{pid}/sched"), "a\nse.nr_migrations : 4\n");
         }
         let mut tasks = Tasks::of(root.path(), 10);
-        let looks = tasks.look(true);
+        let samples = tasks.sample(true);
         let found: Vec<(u32, u32, f64, bool)> =
-            looks.iter().map(|look| (look.tid, look.cpu, look.ran_ns, look.new)).collect();
+            samples.iter().map(|sample| (sample.tid, sample.cpu, sample.ran_ns, sample.new)).collect();
         assert_eq!(found, [(20, 6, 5000.0, true), (30, 2, 5000.0, true)]);
-        let used = Used { ran_ns: 10_000.0, wait_ns: Some(140.0), migrations: Some(8.0) };
+        let used = TaskUsage { ran_ns: 10_000.0, wait_ns: Some(140.0), migrations: Some(8.0) };
         assert_eq!(tasks.used(), used);
         write("20/task/20/schedstat", "9000 70 1\n");
-        assert_eq!(tasks.look(false)[0].ran_ns, 4000.0);
+        assert_eq!(tasks.sample(false)[0].ran_ns, 4000.0);
     }
 }

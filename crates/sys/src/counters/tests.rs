@@ -1,4 +1,4 @@
-//! Counters of replayed files.
+//! Counters replayed from files.
 
 use super::*;
 
@@ -67,7 +67,7 @@ fn missing_files_are_unknown_not_zero() {
 }
 
 #[test]
-fn counters_that_stand_still_are_unknown_not_zero() {
+fn counters_that_never_advance_are_unknown_not_zero() {
     let still = STAT.replace("30 0 0", "0 0 0");
     let root = tree(&still, "throttled_usec 0\n");
     let cpu = root.path().join("proc/pressure/cpu");
@@ -78,28 +78,31 @@ fn counters_that_stand_still_are_unknown_not_zero() {
     assert_eq!((conditions.busy_ms, conditions.others_on_seats_ms), (None, None));
     assert_eq!((conditions.swapped_pages, conditions.reclaim_stalls), (None, None));
     assert_eq!((conditions.steal_ms, conditions.psi_cpu_ms), (None, None));
-    // Time that passes idle is enough.
+    // An idle tick is enough.
     let moved = still.replace("cpu  100 0 50 1000", "cpu  100 0 50 1001");
     std::fs::write(root.path().join("proc/stat"), moved).expect("rewritten");
     let conditions = counters.read().since(&before, 100.0, &CpuSet::one(1));
-    assert_eq!((conditions.busy_ms, conditions.steal_ms), (Some(0.0), None), "none was ever stolen");
+    assert_eq!((conditions.busy_ms, conditions.steal_ms), (Some(0.0), None), "there was never any steal");
 }
 
-/// Busy and idle time of each CPU, ms, at a moment, ms.
-fn at(ms: u64, spent: &[(f64, f64)]) -> Reading {
-    let spent = (0..).zip(spent).map(|(cpu, (busy, idle))| (cpu, *busy, busy + idle)).collect();
-    let begin = std::time::Instant::now();
+/// A reading at a time, ms, with busy and idle time of each CPU, ms.
+fn at(ms: u64, times: &[(f64, f64)]) -> Reading {
+    let spent = |(cpu, (busy_ms, idle_ms)): (u32, &(f64, f64))| CpuSpent {
+        cpu,
+        busy_ms: *busy_ms,
+        all_ms: busy_ms + idle_ms,
+    };
     Reading {
-        at: Some(begin + std::time::Duration::from_millis(ms)),
-        stat_alive: true,
-        spent,
+        at: Some(std::time::Instant::now() + std::time::Duration::from_millis(ms)),
+        stat_advances: true,
+        cpus: (0..).zip(times).map(spent).collect(),
         steal_ms: Some(5.0),
         ..Reading::default()
     }
 }
 
 #[test]
-fn counters_that_moved_once_must_go_on_with_the_time() {
+fn counters_must_advance_with_the_wall_time() {
     let first = at(0, &[(100.0, 900.0), (0.0, 1000.0)]);
     let known = |later: &Reading| {
         let conditions = later.since(&first, 0.0, &CpuSet::one(0));
@@ -108,10 +111,10 @@ fn counters_that_moved_once_must_go_on_with_the_time() {
         conditions.busy_ms.map(f64::round)
     };
     assert_eq!(known(&at(1000, &[(600.0, 1400.0), (0.0, 2000.0)])), Some(500.0));
-    assert_eq!(known(&at(1000, &[(100.0, 900.0), (0.0, 1000.0)])), None, "both stand still");
+    assert_eq!(known(&at(1000, &[(100.0, 900.0), (0.0, 1000.0)])), None, "neither advances");
     assert_eq!(known(&at(1000, &[(110.0, 900.0), (10.0, 1000.0)])), None, "busy ticks without idle time");
     assert_eq!(known(&at(1000, &[(0.0, 0.0), (0.0, 0.0)])), None, "zeros");
-    // A guest that gets a quarter of the time counts a quarter of the ticks.
+    // A guest that runs a quarter of the time counts a quarter of the ticks.
     assert_eq!(known(&at(1000, &[(350.0, 900.0), (0.0, 1250.0)])), Some(250.0));
     // Within 50 ms no tick may fall.
     assert_eq!(known(&at(50, &[(100.0, 900.0), (0.0, 1000.0)])), Some(0.0));

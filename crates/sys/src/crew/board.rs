@@ -1,4 +1,4 @@
-//! What the processes of a crew share: lines of numbers, slots of records, a notice.
+//! The shared memory of a crew: numbers on cache lines, slots of records, a notice of an error.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,44 +14,44 @@ fn shared(words: usize) -> anyhow::Result<SharedWords> {
     SharedWords::new(words).context("cannot map memory to share")
 }
 
-/// Numbers that stand on a cache line each, zero at first.
+/// Numbers on one cache line each, initially zero.
 pub struct Lines(SharedWords);
 
-/// Beside a line's number: how many processes sleep until it changes.
-const ASLEEP: usize = 1;
-/// A sleeper looks around this often.
-const NAP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// The word of a line that counts the processes which sleep until its number changes.
+const SLEEPERS: usize = 1;
+/// A sleeper wakes after this time to check whether the others still live.
+const MAX_SLEEP: futex::Timespec = futex::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 impl Lines {
     pub fn new(lines: usize) -> anyhow::Result<Lines> {
         Ok(Lines(shared(lines * WORDS_PER_LINE)?))
     }
 
-    /// A further word of a line: for numbers that the same process writes.
+    /// Another word of a line, for further numbers that the same process writes.
     #[inline]
     pub fn word(&self, line: usize, word: usize) -> &AtomicU64 {
         self.0.word(line * WORDS_PER_LINE + word)
     }
 
-    /// The line's number where it has 32 bits, as futexes do.
+    /// The line's number as 32 bits, the width of a futex.
     #[inline]
     pub fn half(&self, line: usize) -> &AtomicU32 {
         self.0.half_word(line * WORDS_PER_LINE)
     }
 
-    /// Changes a number of 32 bits and wakes the processes that sleep until it changes.
-    pub fn pass(&self, line: usize, value: u32) {
+    /// Stores a 32-bit number and wakes the processes that wait for a change.
+    pub fn store_and_wake(&self, line: usize, value: u32) {
         self.half(line).store(value, Ordering::Release);
-        // Either the sleeper is seen here, or it sees the new number before it sleeps.
+        // Either this load sees the sleeper, or the sleeper sees the new number before it sleeps.
         fence(Ordering::SeqCst);
-        if self.word(line, ASLEEP).load(Ordering::Relaxed) != 0 {
-            // It is fine if no process sleeps any more. The kernel takes the count as signed.
+        if self.word(line, SLEEPERS).load(Ordering::Relaxed) != 0 {
+            // No error if all have woken already. The kernel takes the count as signed.
             let _ = futex::wake(self.half(line), futex::Flags::empty(), i32::MAX as u32);
         }
     }
 
-    /// Waits for a number of 32 bits to differ from `last`: spins so often at first, then sleeps;
-    /// false when it did not change for a while.
+    /// Waits until a 32-bit number differs from `last`: polls `spins` times, then sleeps up to 100
+    /// ms. Returns whether it changed.
     pub fn await_change(&self, line: usize, last: u32, spins: u32) -> bool {
         let number = self.half(line);
         let has_changed = || number.load(Ordering::Acquire) != last;
@@ -64,11 +64,11 @@ impl Lines {
         if has_changed() {
             return true;
         }
-        self.word(line, ASLEEP).fetch_add(1, Ordering::Relaxed);
+        self.word(line, SLEEPERS).fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        // Woken, timed out or raced: the look afterwards decides.
-        let _ = futex::wait(number, futex::Flags::empty(), last, Some(&NAP));
-        self.word(line, ASLEEP).fetch_sub(1, Ordering::Relaxed);
+        // Woken, timed out or raced: the check below decides.
+        let _ = futex::wait(number, futex::Flags::empty(), last, Some(&MAX_SLEEP));
+        self.word(line, SLEEPERS).fetch_sub(1, Ordering::Relaxed);
         has_changed()
     }
 }
@@ -82,10 +82,10 @@ impl Index<usize> for Lines {
     }
 }
 
-/// What fills a word of shared memory.
+/// A value that fits into one word of shared memory.
 pub trait Word: Copy {
     fn to_word(self) -> u64;
-    fn of_word(word: u64) -> Self;
+    fn from_word(word: u64) -> Self;
 }
 
 impl Word for u64 {
@@ -95,7 +95,7 @@ impl Word for u64 {
     }
 
     #[inline]
-    fn of_word(word: u64) -> u64 {
+    fn from_word(word: u64) -> u64 {
         word
     }
 }
@@ -107,20 +107,20 @@ impl Word for f64 {
     }
 
     #[inline]
-    fn of_word(word: u64) -> f64 {
+    fn from_word(word: u64) -> f64 {
         f64::from_bits(word)
     }
 }
 
-/// A struct of words, as [`crate::record!`] declares it.
+/// A struct of words, declared by [`crate::record!`].
 pub trait Record {
     const WORDS: usize;
 
     fn words(&self) -> impl Iterator<Item = u64>;
-    fn of_words(next: impl FnMut() -> u64) -> Self;
+    fn from_words(next: impl FnMut() -> u64) -> Self;
 }
 
-/// Declares a struct, all of whose fields are [`Word`]s, as a [`Record`].
+/// Declares a struct whose fields are all [`Word`]s, and implements [`Record`] for it.
 #[macro_export]
 macro_rules! record {
     (
@@ -138,73 +138,73 @@ macro_rules! record {
                 [$($crate::crew::Word::to_word(self.$field)),+].into_iter()
             }
 
-            fn of_words(mut next: impl FnMut() -> u64) -> $name {
-                $name { $($field: $crate::crew::Word::of_word(next())),+ }
+            fn from_words(mut next: impl FnMut() -> u64) -> $name {
+                $name { $($field: $crate::crew::Word::from_word(next())),+ }
             }
         }
     };
 }
 
-/// Records in shared memory, a row of them for each process that writes some.
+/// Records in shared memory, one row for each process that writes.
 pub struct Slots<T> {
     words: SharedWords,
-    each: usize,
-    row: usize,
-    of: PhantomData<T>,
+    records_per_row: usize,
+    words_per_row: usize,
+    record: PhantomData<T>,
 }
 
-/// Long rows begin on a page each, so that each process can have its own on its own node.
+/// Long rows start on page boundaries, so that each process can place its row on its own node.
 const WORDS_PER_PAGE: usize = 512;
 
 impl<T: Record> Slots<T> {
-    pub fn new(rows: usize, each: usize) -> anyhow::Result<Slots<T>> {
-        let row = Self::row_words(each);
-        Ok(Slots { words: shared(rows * row)?, each, row, of: PhantomData })
+    pub fn new(rows: usize, records_per_row: usize) -> anyhow::Result<Slots<T>> {
+        let words_per_row = Self::row_words(records_per_row);
+        let words = shared(rows * words_per_row)?;
+        Ok(Slots { words, records_per_row, words_per_row, record: PhantomData })
     }
 
-    fn row_words(each: usize) -> usize {
-        let words = each * T::WORDS;
+    fn row_words(records: usize) -> usize {
+        let words = records * T::WORDS;
         words.next_multiple_of(if words < WORDS_PER_PAGE { WORDS_PER_LINE } else { WORDS_PER_PAGE })
     }
 
-    /// Memory that so many rows take, bytes.
-    pub fn bytes(rows: usize, each: usize) -> u64 {
-        (rows * Self::row_words(each) * 8) as u64
+    /// Memory of this many rows, bytes.
+    pub fn bytes(rows: usize, records_per_row: usize) -> u64 {
+        (rows * Self::row_words(records_per_row) * 8) as u64
     }
 
-    /// Records of a row.
-    pub fn each(&self) -> usize {
-        self.each
+    pub fn records_per_row(&self) -> usize {
+        self.records_per_row
     }
 
-    /// Writes all of a row, so that its pages are there.
+    /// Writes every word of a row, so that its pages exist.
     pub fn touch(&self, row: usize) {
-        (0..self.row).for_each(|word| self.word(row, word).store(0, Ordering::Relaxed));
+        (0..self.words_per_row).for_each(|word| self.word(row, word).store(0, Ordering::Relaxed));
     }
 
     /// A word of a row's first record, for numbers that several processes change.
     pub fn word(&self, row: usize, word: usize) -> &AtomicU64 {
-        self.words.word(row * self.row + word)
+        self.words.word(row * self.words_per_row + word)
     }
 
     #[inline]
     pub fn put(&self, row: usize, index: usize, record: &T) {
-        let first = row * self.row + index * T::WORDS;
-        for (at, word) in record.words().enumerate() {
-            self.words.word(first + at).store(word, Ordering::Release);
+        let first = row * self.words_per_row + index * T::WORDS;
+        for (offset, word) in record.words().enumerate() {
+            self.words.word(first + offset).store(word, Ordering::Release);
         }
     }
 
     pub fn get(&self, row: usize, index: usize) -> T {
-        let mut at = row * self.row + index * T::WORDS;
-        T::of_words(|| {
-            at += 1;
-            self.words.word(at - 1).load(Ordering::Acquire)
+        let mut next = row * self.words_per_row + index * T::WORDS;
+        T::from_words(|| {
+            next += 1;
+            self.words.word(next - 1).load(Ordering::Acquire)
         })
     }
 }
 
-/// A benchmark's own check failed: what it computed cannot be right.
+/// A benchmark's check of its own results failed.
 #[derive(Debug)]
 pub struct WrongAnswer(pub String);
 
@@ -216,15 +216,15 @@ impl fmt::Display for WrongAnswer {
 
 impl std::error::Error for WrongAnswer {}
 
-/// The error of the first process of a crew that could not go on.
+/// The error of the first process of a crew that failed.
 pub struct Notice(SharedWords);
 
-// Words of a notice: what it is, its length in bytes, its text.
+// Words of a notice: its kind, the length of its text in bytes, its text.
 const KIND: usize = 0;
 const LENGTH: usize = 1;
 const TEXT: usize = 2;
 const TEXT_WORDS: usize = 128;
-// Kinds; a process that dies while it writes leaves the first.
+// Kinds; a process that dies while writing leaves WRITING.
 const WRITING: u64 = 1;
 const FAILED: u64 = 2;
 const WRONG: u64 = 3;
@@ -234,7 +234,7 @@ impl Notice {
         Ok(Notice(shared(TEXT + TEXT_WORDS)?))
     }
 
-    /// Leaves an error for the process that started the crew, unless another one was there before.
+    /// Stores an error for the process that started the crew, unless one is stored already.
     pub fn leave(&self, error: &anyhow::Error) {
         let kind = self.0.word(KIND);
         if kind.compare_exchange(0, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -242,23 +242,23 @@ impl Notice {
         }
         let mut text = format!("{error:#}").into_bytes();
         text.truncate(TEXT_WORDS * 8);
-        for (at, piece) in text.chunks(8).enumerate() {
+        for (index, piece) in text.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..piece.len()].copy_from_slice(piece);
-            self.0.word(TEXT + at).store(u64::from_le_bytes(word), Ordering::Relaxed);
+            self.0.word(TEXT + index).store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
         self.0.word(LENGTH).store(text.len() as u64, Ordering::Relaxed);
         let is_wrong = error.downcast_ref::<WrongAnswer>().is_some();
         kind.store(if is_wrong { WRONG } else { FAILED }, Ordering::Release);
     }
 
-    /// The error that a process has left, as that process had it.
+    /// Returns the stored error, if any, with its kind ([`WrongAnswer`] or another).
     pub fn check(&self) -> anyhow::Result<()> {
         let kind = self.0.word(KIND).load(Ordering::Acquire);
         if kind < FAILED {
             return Ok(());
         }
-        let words = (TEXT..TEXT + TEXT_WORDS).map(|at| self.0.word(at).load(Ordering::Relaxed));
+        let words = (TEXT..TEXT + TEXT_WORDS).map(|index| self.0.word(index).load(Ordering::Relaxed));
         let mut text: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         text.truncate(self.0.word(LENGTH).load(Ordering::Relaxed) as usize);
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -1,7 +1,7 @@
-//! A forked process on another CPU that does what it is told, an order at a time, and answers each.
+//! A forked process on another CPU that executes one order at a time and answers it.
 //!
-//! For games of two (who wrote the line that I read?), where a [`super::Team`] of equals has
-//! no place: the caller decides when its partners work and when they are quiet.
+//! For measurements of two unequal tasks (one writes a cache line, the other reads it): unlike with
+//! a [`super::Team`], the caller decides when its partners work and when they are idle.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -17,33 +17,31 @@ pub struct Partner {
     child: Child,
     board: Lines,
     wait: Wait,
-    told: u32,
+    /// Number of the last order.
+    last_order: u32,
     cpus: CpuSet,
 }
 
-/// How both sides wait for each other before they go to sleep.
+/// How both sides wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Looking for some milliseconds: answers within a microsecond, for partners that have a CPU
+    /// Polls for some milliseconds before it sleeps: reacts within 1 µs; for partners with a CPU
     /// each.
     Spin,
-    /// At once: leaves the CPU to others, answers within some ten microseconds.
+    /// Sleeps at once and leaves the CPU to others: reacts within some 10 µs.
     Sleep,
 }
 
-/// An order that takes longer is not answered any more: the hypervisor may have stolen a CPU, but
-/// hardly for so long.
+/// [`Partner::answer`] fails after this time; even steal by the hypervisor hardly lasts as long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Even a spinning waiter sleeps in the end, after 1 to 20 ms: its partner may need the very CPU
-/// that it spins on.
+/// A spinning waiter sleeps after this many polls (1 to 20 ms): the partner may need the same CPU.
 const SPINS: u32 = 1 << 18;
 
-// Lines that both share: the number of the last order, its content, the number of the last answer,
-// its content.
-const TOLD: usize = 0;
+// Shared lines: number and content of the last order, number and content of the last answer.
+const ORDER_NUMBER: usize = 0;
 const ORDER: usize = 1;
-const DONE: usize = 2;
+const ANSWER_NUMBER: usize = 2;
 const ANSWER: usize = 3;
 
 impl Wait {
@@ -53,8 +51,8 @@ impl Wait {
 }
 
 impl Partner {
-    /// Forks a partner, pinned to `cpus` before it builds what it needs for its work: memory that
-    /// it touches first lies where it runs. Orders come when it is ready.
+    /// Forks a partner that pins itself to `cpus` and then calls `build`, so that memory which it
+    /// touches first lies on its node. The result executes the orders.
     pub fn start<Work: FnMut(u64) -> anyhow::Result<u64>>(
         cpus: &CpuSet,
         wait: Wait,
@@ -64,40 +62,42 @@ impl Partner {
         let leader = rustix::process::getpid();
         let child = fork_on(cpus, || serve(&board, wait, leader, build));
         let child = child.with_context(|| format!("cannot fork a partner for CPUs {cpus}"))?;
-        Ok(Partner { child, board, wait, told: 0, cpus: cpus.clone() })
+        Ok(Partner { child, board, wait, last_order: 0, cpus: cpus.clone() })
     }
 
-    /// Gives an order; [`Partner::answer`] must follow before the next one.
-    pub fn tell(&mut self, order: u64) {
-        self.told += 1;
+    /// Gives an order; the caller must wait for its [`Partner::answer`] before the next one.
+    pub fn give_order(&mut self, order: u64) {
+        self.last_order += 1;
         self.board[ORDER].store(order, Ordering::Relaxed);
-        self.board.pass(TOLD, self.told);
+        self.board.store_and_wake(ORDER_NUMBER, self.last_order);
     }
 
-    /// Waits for the answer; fails when the partner has died or [`PATIENCE`] ends.
+    /// Waits for the answer; fails if the partner has died or after [`PATIENCE`].
     pub fn answer(&mut self) -> anyhow::Result<u64> {
         let end = Instant::now() + PATIENCE;
-        while !self.board.await_change(DONE, self.told.wrapping_sub(1), self.wait.spins()) {
+        let previous = self.last_order.wrapping_sub(1);
+        while !self.board.await_change(ANSWER_NUMBER, previous, self.wait.spins()) {
             if let Some(status) = self.child.ended()? {
-                bail!("the partner on CPUs {} ended ({status})", self.cpus);
+                bail!("the partner process on CPUs {} ended ({status})", self.cpus);
             }
             if Instant::now() > end {
-                bail!("the partner on CPUs {} did not answer within {PATIENCE:?}", self.cpus);
+                bail!("the partner process on CPUs {} did not answer within {PATIENCE:?}", self.cpus);
             }
         }
         Ok(self.board[ANSWER].load(Ordering::Acquire))
     }
 
+    /// Gives an order and waits for its answer.
     pub fn ask(&mut self, order: u64) -> anyhow::Result<u64> {
-        self.tell(order);
+        self.give_order(order);
         self.answer()
     }
 }
 
 impl Drop for Partner {
     fn drop(&mut self) {
-        // It leaves by itself; if it is busy, its `Child` kills it.
-        self.board.pass(TOLD, END);
+        // An idle partner exits by itself; dropping `child` kills a busy one.
+        self.board.store_and_wake(ORDER_NUMBER, END);
     }
 }
 
@@ -108,20 +108,20 @@ fn serve<Work: FnMut(u64) -> anyhow::Result<u64>>(
     build: impl FnOnce() -> anyhow::Result<Work>,
 ) -> anyhow::Result<()> {
     let mut work = build()?;
-    let mut done = 0;
+    let mut last_order = 0;
     loop {
-        while !board.await_change(TOLD, done, wait.spins()) {
+        while !board.await_change(ORDER_NUMBER, last_order, wait.spins()) {
             if rustix::process::getppid() != Some(leader) {
                 return Ok(());
             }
         }
-        done = board.half(TOLD).load(Ordering::Acquire);
-        if done == END {
+        last_order = board.half(ORDER_NUMBER).load(Ordering::Acquire);
+        if last_order == END {
             return Ok(());
         }
         let answer = work(board[ORDER].load(Ordering::Relaxed))?;
         board[ANSWER].store(answer, Ordering::Release);
-        board.pass(DONE, done);
+        board.store_and_wake(ANSWER_NUMBER, last_order);
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
     use crate::affinity;
 
     #[test]
-    fn a_partner_answers_every_order_in_turn() {
+    fn a_partner_answers_every_order() {
         let cpus = affinity::allowed().expect("affinity");
         for wait in [Wait::Spin, Wait::Sleep] {
             let mut sum = 0;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_that_dies_is_an_error_not_a_hang() {
+    fn a_dead_partner_is_an_error_not_a_hang() {
         let cpus = affinity::allowed().expect("affinity");
         let build = || Ok(|order| if order == 2 { std::process::abort() } else { Ok(order) });
         let mut partner = Partner::start(&cpus, Wait::Sleep, build).expect("a partner");

@@ -1,8 +1,7 @@
-//! A group of processes that work in rounds: forked, pinned, started together, each round timed by
-//! each member.
+//! Processes that work in rounds: forked, pinned, started at the same time; each member times itself.
 //!
-//! Copies on many CPUs (bandwidth on all threads, a rate suite) are a team of equals; the leader is
-//! member 0 and works too. Members that die or hang end the round with an error, never with a hang.
+//! For copies on many CPUs (bandwidth on all threads, a rate suite). The caller is the leader and
+//! works as member 0. If a member dies or hangs, the round fails with an error.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,21 +15,22 @@ use crate::clock::Clock;
 use crate::process::Child;
 use model::CpuSet;
 
-/// Work of one member: gets the round's argument (iterations), returns its answer for checking.
+/// The work of one member: gets the round's argument (such as iterations) and returns its answer.
 pub type Body = Box<dyn FnMut(u64) -> u64>;
 
 crate::record! {
-    /// What one member did in one round.
+    /// The round of one member.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Lap {
-        /// Clock readings of the member itself, ns.
+        /// Clock readings of the member, ns.
         pub start_ns: f64,
         pub end_ns: f64,
+        /// What its [`Body`] returned.
         pub answer: u64,
     }
 }
 
-/// From the first start to the last end of a round, ns.
+/// Time from the first start to the last end of a round, ns.
 pub fn wall_ns(laps: &[Lap]) -> f64 {
     let start = laps.iter().map(|lap| lap.start_ns).fold(f64::INFINITY, f64::min);
     laps.iter().map(|lap| lap.end_ns).fold(f64::NEG_INFINITY, f64::max) - start
@@ -48,17 +48,15 @@ pub struct Team {
     patience: Duration,
 }
 
-/// How long members may take to build their memory, and to finish a round, unless the caller knows
-/// better.
+/// Default limit for building the members' memory and for one round.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Spins this often before it yields the CPU: on machines with a CPU for each member the barrier
-/// never yields.
+/// Polls before a waiter yields the CPU: with a CPU for each member the barrier never yields.
 const SPINS: u32 = 20_000;
 
 impl Team {
-    /// Forks a member for each seat but the first, pins everyone (the caller to the first seat) and
-    /// lets each build its own body after it is pinned, so that its memory lies where it runs.
+    /// Forks a member for each seat but the first and pins all (the caller to the first seat). Each
+    /// then builds its own body, so that its memory lies on its node.
     pub fn start(
         seats: &[CpuSet],
         clock: Clock,
@@ -67,7 +65,7 @@ impl Team {
         Team::start_patient(seats, clock, PATIENCE, build)
     }
 
-    /// The same where rounds may take so long.
+    /// The same with another limit for the time of a round.
     pub fn start_patient(
         seats: &[CpuSet],
         clock: Clock,
@@ -86,33 +84,34 @@ impl Team {
             members.push(member.with_context(|| format!("cannot fork member {index} of {}", seats.len()))?);
         }
         if let Some(first) = seats.first() {
-            affinity::pin(first).with_context(|| format!("cannot pin to CPUs {first}"))?;
+            affinity::pin(first).with_context(|| format!("cannot pin member 0 to CPUs {first}"))?;
         }
         let body = build(0)?;
         let mut team = Team { board, members, body, clock, round: 0, patience };
-        team.wait_for(READY, "get ready")?;
+        team.wait_for(READY, "building its data")?;
         Ok(team)
     }
 
-    /// Runs one round on all members at once; the laps stand in seat order.
+    /// Runs one round on all members at the same time; returns the laps in the order of the seats.
     pub fn round(&mut self, argument: u64) -> anyhow::Result<Vec<Lap>> {
         self.round += 1;
         self.board.lines[ARGUMENT].store(argument, Ordering::Relaxed);
-        self.board.lines.pass(CALLED, self.round);
-        self.wait_for(ARRIVED, "reach the start")?;
+        self.board.lines.store_and_wake(CALLED, self.round);
+        self.wait_for(ARRIVED, "reaching the start")?;
         self.board.lines.half(GO).store(self.round, Ordering::Release);
         let lap = run_lap(&mut self.body, argument, self.clock);
-        self.wait_for(FINISHED, "finish a round")?;
+        self.wait_for(FINISHED, "finishing a round")?;
         let others = (1..=self.members.len()).map(|index| self.board.laps.get(index, 0));
         Ok([lap].into_iter().chain(others).collect())
     }
 
-    /// Waits until all members have passed a stage; fails when one has died or the patience ends.
-    fn wait_for(&mut self, count: usize, stage: &str) -> anyhow::Result<()> {
-        let all = self.members.len() as u32;
-        let begin = Instant::now();
+    /// Waits until all members have passed a stage, counted in line `stage_line`; fails if one has
+    /// died or after `patience`.
+    fn wait_for(&mut self, stage_line: usize, stage: &str) -> anyhow::Result<()> {
+        let members = self.members.len() as u32;
+        let start = Instant::now();
         let mut spins = 0u32;
-        while self.board.lines.half(count).load(Ordering::Acquire) < all {
+        while self.board.lines.half(stage_line).load(Ordering::Acquire) < members {
             spins += 1;
             if spins < SPINS {
                 std::hint::spin_loop();
@@ -122,22 +121,22 @@ impl Team {
             if spins.is_multiple_of(256) {
                 for (index, member) in self.members.iter_mut().enumerate() {
                     if let Some(status) = member.ended()? {
-                        bail!("member {} ended ({status}) before it could {stage}", index + 1);
+                        bail!("member {} ended ({status}) before {stage}", index + 1);
                     }
                 }
-                if begin.elapsed() > self.patience {
-                    bail!("the members did not all {stage} within {:?}", self.patience);
+                if start.elapsed() > self.patience {
+                    bail!("not all {members} members were done with {stage} after {:?}", self.patience);
                 }
             }
         }
-        self.board.lines.half(count).store(0, Ordering::Relaxed);
+        self.board.lines.half(stage_line).store(0, Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.board.lines.pass(CALLED, END);
+        self.board.lines.store_and_wake(CALLED, END);
     }
 }
 
@@ -171,14 +170,14 @@ fn run_lap(body: &mut Body, argument: u64, clock: Clock) -> Lap {
     Lap { start_ns, end_ns: clock.now(), answer }
 }
 
-/// What the members share.
+/// The shared memory of the members.
 struct Board {
     lines: Lines,
     laps: Slots<Lap>,
 }
 
-// Lines of the board: numbers of rounds, how many members have passed a stage, what a round is
-// about.
+// Lines: the round that was called, the round that has started; members that have passed each of
+// three stages; the round's argument.
 const CALLED: usize = 0;
 const GO: usize = 1;
 const READY: usize = 2;
@@ -191,14 +190,15 @@ impl Board {
         Ok(Board { lines: Lines::new(ARGUMENT + 1)?, laps: Slots::new(members, 1)? })
     }
 
-    /// Spins for the start signal: all members leave it within tens of nanoseconds of each other.
+    /// Polls for the start signal: all members see it within tens of nanoseconds.
     fn await_go(&self, round: u32, leader: Pid) {
         let mut spins = 0u32;
         while self.lines.half(GO).load(Ordering::Acquire) != round {
             spins += 1;
-            match spins < SPINS {
-                true => std::hint::spin_loop(),
-                false => std::thread::yield_now(),
+            if spins < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
             }
             if spins.is_multiple_of(65_536) && rustix::process::getppid() != Some(leader) {
                 return;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_dies_ends_the_round() {
+    fn a_dead_member_ends_the_round() {
         let cpus = affinity::allowed().expect("affinity");
         let build = |index: usize| -> anyhow::Result<Body> {
             Ok(Box::new(move |argument| {

@@ -1,5 +1,5 @@
-//! What a private folder says of itself: the file that its owner writes into it before anything
-//! else.
+//! The marker of a scratch directory: the file that its owner writes first, to prove later that
+//! Assay made the directory.
 
 use std::ffi::CStr;
 
@@ -7,28 +7,27 @@ use rustix::fs::Stat;
 
 use crate::counters;
 
-/// The marker's own name.
+/// File name of the marker.
 pub const NAME: &CStr = c".assay-owner";
-/// Every private folder's name begins so; then its owner's process, and a number that nobody can
-/// foretell.
+/// Prefix of every scratch directory's name; the owner's process id and a random number follow.
 pub const PREFIX: &str = "assay-files-";
-/// No marker is longer.
-pub const MOST: usize = 4096;
+/// Every marker is shorter, bytes.
+pub const MAX_BYTES: usize = 4096;
 
-/// The name of a folder, which its marker repeats.
+/// The name of a scratch directory, which its marker repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
     pub process: u32,
     pub nonce: u64,
 }
 
-/// Who else may have given a folder its name.
+/// Which version of Assay may have given a folder its name.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Named {
-    /// It has the form of ours, in which a marker must lie.
-    Ours(Name),
-    /// It has the form that version 0.1.0 used, which wrote no marker.
-    Older,
+pub enum NameForm {
+    /// Today's form: the folder must contain a marker.
+    WithMarker(Name),
+    /// The form of version 0.1.0, which wrote no marker.
+    Version010,
 }
 
 impl Name {
@@ -37,8 +36,8 @@ impl Name {
     }
 }
 
-/// What a name tells; nothing where it is none of ours.
-pub fn told_by(name: &str) -> Option<Named> {
+/// The form of a folder's name; `None` if Assay never gives such names.
+pub fn form_of_name(name: &str) -> Option<NameForm> {
     let (older, rest) = match name.strip_prefix("assay-tree-") {
         Some(rest) => (true, rest),
         None => (false, name.strip_prefix(PREFIX)?),
@@ -48,8 +47,8 @@ pub fn told_by(name: &str) -> Option<Named> {
     let process: u32 = process.parse().ok().filter(|number: &u32| number.to_string() == process)?;
     let number = u64::from_str_radix(nonce, 16).ok().filter(|_| nonce.bytes().all(hex))?;
     match nonce.len() {
-        8 => Some(Named::Older),
-        16 if !older => Some(Named::Ours(Name { process, nonce: number })),
+        8 => Some(NameForm::Version010),
+        16 if !older => Some(NameForm::WithMarker(Name { process, nonce: number })),
         _ => None,
     }
 }
@@ -58,21 +57,21 @@ pub fn told_by(name: &str) -> Option<Named> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     pub name: Name,
-    /// For whoever finds it: when that process was started (ticks since the boot), and in which
-    /// boot.
+    /// When the owner was started, ticks since the boot; for people who find the marker.
     started: u64,
+    /// The identifier of that boot.
     boot: String,
     pub user: u32,
-    /// Device and number of the folder itself: a copy has another number.
+    /// Device and inode of the folder: a copy has another inode.
     pub folder: (u64, u64),
-    /// What the owner puts in: names, in which `#` stands for digits; at the end of a folder's is
-    /// `/`, of a FIFO's `|`, of a link's `@`.
+    /// Names that the owner creates; `#` stands for digits, `/` ends a folder's name, `|` a FIFO's,
+    /// `@` a link's.
     pub holds: Vec<String>,
 }
 
 impl Marker {
-    /// That of a folder which the calling process has made.
-    pub fn own(name: Name, folder: &Stat, holds: &[&str]) -> Marker {
+    /// The marker of a folder that the calling process has made.
+    pub fn of_this_process(name: Name, folder: &Stat, holds: &[&str]) -> Marker {
         Marker {
             name,
             started: counters::start_ticks().unwrap_or(0),
@@ -92,46 +91,46 @@ impl Marker {
         )
     }
 
-    /// Understands what [`Marker::text`] writes and nothing else.
+    /// Parses exactly what [`Marker::text`] writes.
     pub fn parse(text: &str) -> Option<Marker> {
         let mut lines = text.lines();
-        let mut of = |word: &str| lines.next()?.strip_prefix(word)?.strip_prefix(' ').map(str::to_string);
-        (of("assay-scratch")? == "1").then_some(())?;
-        let nonce = u64::from_str_radix(&of("nonce")?, 16).ok()?;
-        let two = |text: String| {
-            let (one, other) = text.split_once(' ')?;
-            Some((one.parse::<u64>().ok()?, other.parse::<u64>().ok()?))
+        let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ').map(str::to_string);
+        (value("assay-scratch")? == "1").then_some(())?;
+        let nonce = u64::from_str_radix(&value("nonce")?, 16).ok()?;
+        let two_numbers = |text: String| {
+            let (first, second) = text.split_once(' ')?;
+            Some((first.parse::<u64>().ok()?, second.parse::<u64>().ok()?))
         };
-        let (process, started) = two(of("process")?)?;
-        let (boot, user) = (of("boot")?, of("user")?.parse().ok()?);
-        let folder = two(of("folder")?)?;
+        let (process, started) = two_numbers(value("process")?)?;
+        let (boot, user) = (value("boot")?, value("user")?.parse().ok()?);
+        let folder = two_numbers(value("folder")?)?;
         let holds = lines.filter_map(|line| line.strip_prefix("holds ")).map(str::to_string).collect();
         let name = Name { process: process.try_into().ok()?, nonce };
         let marker = Marker { name, started, boot, user, folder, holds };
         (marker.text() == text).then_some(marker)
     }
 
-    /// Whether the owner puts something of this name and kind in: `/` a folder, `|` a FIFO, `@` a
-    /// link.
+    /// Whether the owner creates this name with this kind (`/`: a folder, `|`: a FIFO, `@`: a link,
+    /// `None`: a file).
     pub fn declares(&self, name: &str, kind: Option<char>) -> bool {
         self.holds.iter().any(|pattern| {
-            let (plain, own) = match pattern.strip_suffix(['/', '|', '@']) {
+            let (plain, declared_kind) = match pattern.strip_suffix(['/', '|', '@']) {
                 Some(plain) => (plain, pattern.chars().next_back()),
                 None => (pattern.as_str(), None),
             };
-            own == kind && matches(plain, name)
+            declared_kind == kind && matches(plain, name)
         })
     }
 
-    /// Whether the programs that fill one of the owner's folders put something of this name in:
-    /// any, unless the owner says how they begin (`tmp/flink-*`).
+    /// Whether programs may create this name inside one of the owner's folders: any name, unless
+    /// patterns such as `tmp/flink-*` restrict the prefix.
     pub fn declares_inside(&self, folder: &str, name: &str) -> bool {
         let inside = |pattern: &'_ String| {
-            let begin = pattern.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix('*')?;
-            Some(name.starts_with(begin))
+            let prefix = pattern.strip_prefix(folder)?.strip_prefix('/')?.strip_suffix('*')?;
+            Some(name.starts_with(prefix))
         };
-        let mut said = self.holds.iter().filter_map(inside).peekable();
-        said.peek().is_none() || said.any(|matches| matches)
+        let mut matches = self.holds.iter().filter_map(inside).peekable();
+        matches.peek().is_none() || matches.any(|matches| matches)
     }
 }
 
@@ -153,9 +152,9 @@ mod tests {
     #[test]
     fn only_exact_names_are_ours() {
         let name = Name { process: 17, nonce: 0xab };
-        assert_eq!(told_by(&name.text()), Some(Named::Ours(name)));
+        assert_eq!(form_of_name(&name.text()), Some(NameForm::WithMarker(name)));
         for older in ["assay-files-1-0000abcd", "assay-tree-4194304-deadbeef"] {
-            assert_eq!(told_by(older), Some(Named::Older), "{older}");
+            assert_eq!(form_of_name(older), Some(NameForm::Version010), "{older}");
         }
         let wrong = [
             "assay-tree-src",
@@ -171,7 +170,7 @@ mod tests {
             "my-assay-files-1-00000000000000ab",
             "assay-files-99999999999-00000000000000ab",
         ];
-        wrong.iter().for_each(|wrong| assert_eq!(told_by(wrong), None, "{wrong}"));
+        wrong.iter().for_each(|wrong| assert_eq!(form_of_name(wrong), None, "{wrong}"));
     }
 
     #[test]
@@ -185,7 +184,7 @@ mod tests {
             holds: vec!["f#".into(), "tmp/".into(), "to-ping|".into()],
         };
         let text = marker.text();
-        assert!(text.len() < MOST);
+        assert!(text.len() < MAX_BYTES);
         assert_eq!(Marker::parse(&text), Some(marker));
         (0..text.len()).for_each(|cut| assert_eq!(Marker::parse(&text[..cut]), None, "{cut}"));
         for (one, other) in [(" 1\n", " 2\n"), ("holds f#", "holds"), ("end", "x\nend"), ("boot", "root")] {

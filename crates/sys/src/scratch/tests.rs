@@ -1,4 +1,4 @@
-//! Folders that are ours go with all that is in them; all else stays as it is, whatever its name.
+//! Sweeping removes folders that Assay made, with their content, and nothing else.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -22,7 +22,7 @@ fn touch(scratch: &Scratch, name: &str) {
     scratch.put(name, b"x").expect("a file");
 }
 
-/// One whose owner was killed: its lock is gone, and nobody has removed it.
+/// A scratch directory as a killed owner leaves it: unlocked, not removed.
 fn left(parent: &Path, fill: impl FnOnce(&Scratch)) -> PathBuf {
     let scratch = own(parent);
     fill(&scratch);
@@ -32,7 +32,7 @@ fn left(parent: &Path, fill: impl FnOnce(&Scratch)) -> PathBuf {
     path
 }
 
-/// Every path below a folder with what stands in its file.
+/// Every path below a folder with the file's content.
 fn all_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -47,20 +47,19 @@ fn all_below(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Why the one leftover of a folder stays, as a look and a sweep say alike; neither changes
-/// anything in it.
-fn stays(parent: &Path, path: &Path) -> String {
+/// Why the leftover `path` stays: `leftovers` and `sweep` report the same and change nothing.
+fn why_it_stays(parent: &Path, path: &Path) -> String {
     let before = all_below(parent);
-    let looked = leftovers(parent);
+    let listed = leftovers(parent);
     let swept = sweep(parent);
-    assert_eq!(looked, swept, "a look says what a sweep does");
+    assert_eq!(listed, swept, "the list shows what a sweep does");
     assert_eq!(all_below(parent), before, "nothing is removed");
-    let one = swept.into_iter().find(|one| one.path == path).expect("it is told of");
-    one.stays.expect("it stays")
+    let leftover = swept.into_iter().find(|leftover| leftover.path == path).expect("it is reported");
+    leftover.stays.expect("it stays")
 }
 
 #[test]
-fn a_directory_goes_with_its_owner_and_only_then() {
+fn a_directory_is_removed_with_its_owner_and_not_before() {
     let parent = folder();
     let scratch = own(parent.path());
     touch(&scratch, "one");
@@ -76,7 +75,7 @@ fn a_directory_goes_with_its_owner_and_only_then() {
 }
 
 #[test]
-fn what_is_put_in_can_be_taken_out_once() {
+fn a_file_can_be_taken_once() {
     let parent = folder();
     let scratch = own(parent.path());
     let content: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
@@ -88,7 +87,7 @@ fn what_is_put_in_can_be_taken_out_once() {
 }
 
 #[test]
-fn what_killed_owners_left_is_removed_whole() {
+fn what_killed_owners_left_is_removed_completely() {
     let parent = folder();
     let fill = |scratch: &Scratch| {
         touch(scratch, "one");
@@ -105,22 +104,22 @@ fn what_killed_owners_left_is_removed_whole() {
         assert_eq!((scratch.tail("log", 6), scratch.tail("none", 6)), (b"second".to_vec(), Vec::new()));
     };
     let path = left(parent.path(), fill);
-    // Killed between making the folder, its marker's file and what stands in that.
-    let unborn = [1, 2].map(|nonce| parent.path().join(Name { process: 1, nonce }.text()));
-    unborn.iter().for_each(|path| fs::create_dir(path).expect("a folder"));
-    fs::write(unborn[1].join(".assay-owner"), "").expect("a file");
-    let mut all: Vec<PathBuf> = unborn.into_iter().chain([path]).collect();
+    // Killed between making the folder, its marker's file and that file's content.
+    let without_marker = [1, 2].map(|nonce| parent.path().join(Name { process: 1, nonce }.text()));
+    without_marker.iter().for_each(|path| fs::create_dir(path).expect("a folder"));
+    fs::write(without_marker[1].join(".assay-owner"), "").expect("a file");
+    let mut all: Vec<PathBuf> = without_marker.into_iter().chain([path]).collect();
     all.sort();
-    let goes = |path: &PathBuf| Leftover { path: path.clone(), stays: None };
-    let told: Vec<Leftover> = all.iter().map(goes).collect();
-    assert_eq!(leftovers(parent.path()), told);
-    assert!(all.iter().all(|path| path.exists()), "a look removes nothing");
+    let removed = |path: &PathBuf| Leftover { path: path.clone(), stays: None };
+    let expected: Vec<Leftover> = all.iter().map(removed).collect();
+    assert_eq!(leftovers(parent.path()), expected);
+    assert!(all.iter().all(|path| path.exists()), "listing removes nothing");
     drop(own(parent.path()));
     assert_eq!(all_below(parent.path()), []);
 }
 
 #[test]
-fn names_like_ours_prove_nothing() {
+fn a_name_proves_nothing() {
     let parent = folder();
     let name = Name { process: 1, nonce: 2 }.text();
     for folder in ["assay-tree-src/.git", "assay-files-results", "assay-files-1-0", "assay-files-", "other-1"]
@@ -135,22 +134,22 @@ fn names_like_ours_prove_nothing() {
     let before = all_below(parent.path());
     assert_eq!(sweep(parent.path()), []);
     assert_eq!((all_below(parent.path()), target.path().join("data").exists()), (before, true));
-    // The forms that version 0.1.0 used, and ours without a marker, are named.
-    for (name, why) in [
+    // Names of version 0.1.0, and of today without a marker, are reported.
+    for (name, word) in [
         ("assay-files-1-0123abcd", "0.1.0"),
         ("assay-tree-1-0123abcd", "0.1.0"),
-        (name.as_str(), "no marker"),
+        (name.as_str(), "no marker of assay"),
     ] {
         let path = parent.path().join(name);
         fs::create_dir(&path).expect("a folder");
         fs::write(path.join("one"), "x").expect("a file");
-        let said = stays(parent.path(), &path);
-        assert!(said.contains(why), "{said}");
+        let why = why_it_stays(parent.path(), &path);
+        assert!(why.contains(word), "{why}");
     }
 }
 
 #[test]
-fn a_marker_proves_its_own_folder_alone() {
+fn a_marker_proves_only_its_own_folder() {
     let parent = folder();
     let real = left(parent.path(), |scratch| touch(scratch, "one"));
     let copied = |to: &Path| {
@@ -160,32 +159,32 @@ fn a_marker_proves_its_own_folder_alone() {
     let elsewhere = folder();
     let same_name = elsewhere.path().join(real.file_name().expect("a name"));
     copied(&same_name);
-    let said = stays(elsewhere.path(), &same_name);
-    assert!(said.contains("written for another folder"), "{said}");
+    let why = why_it_stays(elsewhere.path(), &same_name);
+    assert!(why.contains("written for another folder"), "{why}");
     let other_nonce = elsewhere.path().join(Name { process: 1, nonce: 5 }.text());
     copied(&other_nonce);
-    let said = stays(elsewhere.path(), &other_nonce);
-    assert!(said.contains("written for another folder"), "{said}");
-    // One that was given another name.
+    let why = why_it_stays(elsewhere.path(), &other_nonce);
+    assert!(why.contains("written for another folder"), "{why}");
+    // A renamed folder.
     let renamed = parent.path().join(Name { process: 1, nonce: 6 }.text());
     fs::rename(&real, &renamed).expect("renamed");
-    assert!(stays(parent.path(), &renamed).contains("another folder"));
+    assert!(why_it_stays(parent.path(), &renamed).contains("another folder"));
     fs::rename(&renamed, &real).expect("renamed");
-    // A marker that is cut off, beside a file.
+    // A truncated marker in a folder that contains a file.
     let marker = real.join(".assay-owner");
     let text = fs::read(&marker).expect("a marker");
     for cut in [0, 20, text.len() - 1] {
         fs::write(&marker, &text[..cut]).expect("written");
-        assert!(stays(parent.path(), &real).contains("cannot be understood"), "{cut}");
+        assert!(why_it_stays(parent.path(), &real).contains("not in assay's format"), "{cut}");
     }
     fs::remove_file(&marker).expect("removed");
     symlink(same_name.join(".assay-owner"), &marker).expect("a link");
-    assert!(stays(parent.path(), &real).contains("cannot be read"));
+    assert!(why_it_stays(parent.path(), &real).contains("cannot be read"));
 }
 
-/// What somebody may put into a folder of ours, and the word that it is told with.
+/// A foreign file in a folder of Assay's, and a word of the reason why the folder stays.
 #[test]
-fn with_anything_foreign_in_it_a_folder_stays_whole() {
+fn a_folder_with_a_foreign_file_stays_complete() {
     type Plant = fn(&Path);
     let plants: [(Plant, &str); 10] = [
         (
@@ -193,21 +192,21 @@ fn with_anything_foreign_in_it_a_folder_stays_whole() {
                 fs::create_dir_all(path.join("tmp/a")).expect("made");
                 fs::write(path.join("tmp/notes.txt"), "mine").expect("written");
             },
-            "notes.txt in it is nothing",
+            "notes.txt in it is no file",
         ),
-        (|path| fs::write(path.join("notes.txt"), "mine").expect("written"), "notes.txt in it is nothing"),
-        (|path| fs::create_dir(path.join("one")).expect("made"), "one in it is nothing"),
-        (|path| fs::write(path.join("tmp"), "mine").expect("written"), "tmp in it is nothing"),
+        (|path| fs::write(path.join("notes.txt"), "mine").expect("written"), "notes.txt in it is no file"),
+        (|path| fs::create_dir(path.join("one")).expect("made"), "one in it is no file"),
+        (|path| fs::write(path.join("tmp"), "mine").expect("written"), "tmp in it is no file"),
         (|path| fs::write(path.join("f1 (copy)"), "mine").expect("written"), "f1 (copy)"),
-        (|path| fs::write(path.join("fifo"), "mine").expect("written"), "fifo in it is nothing"),
-        (|path| symlink("/etc/passwd", path.join("one")).expect("linked"), "one in it is nothing that"),
+        (|path| fs::write(path.join("fifo"), "mine").expect("written"), "fifo in it is no file"),
+        (|path| symlink("/etc/passwd", path.join("one")).expect("linked"), "one in it is no file that"),
         (|path| fs::hard_link(path.join("data"), path.join("f1")).expect("linked"), "hard links"),
         (
             |path| {
                 fs::create_dir_all(path.join("tmp/a")).expect("made");
                 symlink("/etc", path.join("tmp/a/link")).expect("linked");
             },
-            "link in it is no plain file",
+            "link in it is not a regular file",
         ),
         (
             |path| fs::create_dir_all(path.join(format!("tmp/{}", "a/".repeat(40)))).expect("made"),
@@ -219,8 +218,8 @@ fn with_anything_foreign_in_it_a_folder_stays_whole() {
         let parent = folder();
         let path = left(parent.path(), |scratch| touch(scratch, "data"));
         plant(&path);
-        let said = stays(parent.path(), &path);
-        assert!(said.contains(word), "{said}");
+        let why = why_it_stays(parent.path(), &path);
+        assert!(why.contains(word), "{why}");
         // In a folder whose owner ends.
         let scratch = own(parent.path());
         touch(&scratch, "data");
@@ -229,11 +228,11 @@ fn with_anything_foreign_in_it_a_folder_stays_whole() {
         let before = all_below(&path);
         drop(scratch);
         assert_eq!(all_below(&path), before);
-        assert!(stays(parent.path(), &path).contains(word), "{word}");
+        assert!(why_it_stays(parent.path(), &path).contains(word), "{word}");
     }
 }
 
-/// A mount that goes with the test, however that ends.
+/// A mount that is removed when the test ends, even by a panic.
 struct Mounted(PathBuf);
 
 impl Drop for Mounted {
@@ -243,7 +242,7 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn what_is_mounted_inside_stays_with_what_lies_behind_it() {
+fn a_mounted_folder_stays_with_its_content() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -251,8 +250,8 @@ fn what_is_mounted_inside_stays_with_what_lies_behind_it() {
     fs::write(behind.path().join("data"), "mine").expect("a file");
     fs::create_dir(behind.path().join("deep")).expect("a folder");
     let file = behind.path().join("data");
-    // The folder itself, a folder inside (of the same device, or another), and a file of a name
-    // that is ours.
+    // The folder itself, a folder inside (of the same device, or another), and a file with a
+    // declared name.
     let bind = |from: &Path, to: PathBuf| -> Vec<PathBuf> { vec!["--bind".into(), from.into(), to] };
     let cases: [fn(&Path) -> PathBuf; 4] = [
         |path| path.to_path_buf(),
@@ -279,11 +278,11 @@ fn what_is_mounted_inside_stays_with_what_lies_behind_it() {
             _ => return,
         }
         let mount = Mounted(at);
-        let said = stays(parent.path(), &path);
+        let why = why_it_stays(parent.path(), &path);
         drop(mount);
-        assert!(said.contains("mount"), "{said}");
+        assert!(why.contains("mount"), "{why}");
         assert_eq!(fs::read(&file).expect("it is there"), b"mine");
-        assert_eq!(sweep(parent.path()), [Leftover { path, stays: None }], "without the mount it goes");
+        assert_eq!(sweep(parent.path()), [Leftover { path, stays: None }], "without the mount it removed");
         assert_eq!(all_below(parent.path()), []);
     }
 }
@@ -296,9 +295,9 @@ fn what_belongs_to_another_user_stays() {
     let parent = folder();
     let path = left(parent.path(), |scratch| touch(scratch, "one"));
     std::os::unix::fs::chown(path.join("one"), Some(12345), None).expect("given away");
-    let said = stays(parent.path(), &path);
-    assert!(said.contains("one in it belongs to user 12345"), "{said}");
-    // Another's folder is not ours to speak of.
+    let why = why_it_stays(parent.path(), &path);
+    assert!(why.contains("one in it belongs to user 12345"), "{why}");
+    // Another user's folder is not even reported.
     std::os::unix::fs::chown(&path, Some(12345), None).expect("given away");
     assert_eq!(sweep(parent.path()), []);
     assert_eq!(fs::metadata(path.join("one")).expect("it is there").uid(), 12345);

@@ -35,7 +35,7 @@ fn the_disk_fills_while_measuring() {
     let ended = end(&mut run_into(mount.path(), &words));
     let file = run_file(mount.path());
     let name = file.display().to_string();
-    ended.expect(3).says(&[&name, "No space left", "is safe", "make room and run the same command again"]);
+    ended.expect(3).says(&[&name, "No space left", "is safe", "free space and run the same command again"]);
     let left = read(&file);
     assert!(!left.visits.is_empty() && left.visits.len() < whole.visits.len(), "{}", left.visits.len());
     assert_eq!(left.visits, whole.visits[..left.visits.len()]);

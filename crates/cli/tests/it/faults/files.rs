@@ -65,13 +65,13 @@ fn what_is_no_run_file() {
     refused(&lines.write("binary", [0u8, 159, 146, 150]), &["not the header of a run"]);
     refused(&lines.write("list", "[1, 2]\n"), &["not the header of a run"]);
     refused(&lines.write("object", "{\"a\": 1}\n"), &["not the header of a run"]);
-    refused(&lines.write("half", &header[..header.len() / 2]), &["not a whole JSON object"]);
+    refused(&lines.write("half", &header[..header.len() / 2]), &["not a complete JSON object"]);
     refused(&lines.write("headless", Lines::text(&lines.lines[1..])), &["not the header of a run"]);
     refused(&lines.write("packed", b"\x1f\x8b\x08\0\0\0\0\0\0\0\xff\xff\xff"), &["cannot read it"]);
     refused(&lines.write("utf16", b"\xff\xfe{\0\"\0"), &["not the header of a run"]);
     refused(&lines.dir.path().join("missing"), &["cannot open", "No such file"]);
     refused(lines.dir.path(), &["is a folder"]);
-    refused(Path::new(&crate::runs::recorded()), &["not a whole JSON object"]);
+    refused(Path::new(&crate::runs::recorded()), &["not a complete JSON object"]);
     let deep = format!("{{\"header\":{}1{}}}\n", "[".repeat(100_000), "]".repeat(100_000));
     refused(&lines.write("deep", deep), &["its header has no schema"]);
 }
@@ -111,7 +111,7 @@ fn files_of_the_future() {
     lines.lines[0]["header"] = json!({"schema": 1});
     refused(
         &lines.write("hollow", Lines::text(&lines.lines)),
-        &["header cannot be understood", "missing field"],
+        &["header has unknown content", "missing field"],
     );
 }
 
@@ -133,7 +133,7 @@ fn two_runs_in_one_file_are_not_mixed() {
     twice.insert(visit, lines.lines[visit].clone());
     let run = read(&lines.write("twice", Lines::text(&twice)));
     assert_eq!(run.visits, alone.visits);
-    assert!(run.damage[0].contains("stands in the file twice"), "{:?}", run.damage);
+    assert!(run.damage[0].contains("is in the file twice"), "{:?}", run.damage);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn many_bad_lines_and_many_visits_are_read_in_time() {
     let run = read(&lines.write("nonsense", text));
     assert!(run.damage.len() < 200, "{}", run.damage.len());
     let [unread, .., counted] = run.damage.as_slice() else { panic!("{:?}", run.damage) };
-    assert!(counted.contains("9900 more") && unread.contains("left out unread"), "{counted} {unread}");
+    assert!(counted.contains("9900 more") && unread.contains("everything after line"), "{counted} {unread}");
     // Visits are many in a long run: twice as many must not take four times as long.
     let mut file = std::io::BufWriter::new(fs::File::create(lines.dir.path().join("long")).expect("a file"));
     file.write_all(Lines::text(&lines.lines[..1]).as_bytes()).expect("written");

@@ -87,28 +87,26 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     let usual = Limits::default;
     assert_eq!(last(&text, usual()), (40, String::new()));
 
-    assert!(refusal(&text, Limits { size: 9000, ..usual() }).contains("holds more than 8 KiB"));
-    assert!(refusal(&text, Limits { visits: 39, ..usual() }).contains("more than 39 visits"));
-    assert!(refusal(&text, Limits { cases: 0, ..usual() }).contains("no more than 0 are read"));
-    assert!(refusal(&text, Limits { planned_series: 0, ..usual() }).contains("asks for 1 series"));
+    assert!(refusal(&text, Limits { size: 9000, ..usual() }).contains("has more than 8 KiB"));
+    assert!(refusal(&text, Limits { visits: 39, ..usual() }).contains("more than 39 passes"));
+    assert!(refusal(&text, Limits { cases: 0, ..usual() }).contains("plan has 1 cases, the limit is 0"));
+    assert!(refusal(&text, Limits { planned_series: 0, ..usual() }).contains("plan has 1 figures"));
     assert!(refusal(&text, Limits { titles: 0, ..usual() }).contains("has 1 benchmarks"));
-    assert!(refusal(&text, Limits { metrics: 0, ..usual() }).contains("metrics, and no more than 0"));
+    assert!(refusal(&text, Limits { metrics: 0, ..usual() }).contains("metrics, the limit is 0"));
     assert!(refusal(&text, Limits { header: 100, ..usual() }).contains("a line of more than 100 bytes"));
     let memory = [(1, 8), (2, 8)];
-    assert!(
-        refusal(&text, Limits { memory, ..usual() }).contains("of memory, though no more than 8 of each")
-    );
+    assert!(refusal(&text, Limits { memory, ..usual() }).contains("of memory, with at most 8 kept of each"));
 
     let long = with(&format!("{{\"event\":\"{}\"}}\n{}", "x".repeat(9000), "{}\n"));
     let (visits, said) = last(&long, Limits { line: 8192, ..usual() });
     assert!(visits == 40 && said.contains("a line of more than 8 KiB"), "{said}");
     let blank = with(&" ".repeat(200_000));
     let (visits, said) = last(&blank, Limits { unreadable_bytes: 1 << 16, ..usual() });
-    assert!(visits == 40 && said.contains("more than 64 KiB of blanks"), "{said}");
+    assert!(visits == 40 && said.contains("more than 64 KiB of blank lines"), "{said}");
     assert_eq!(last(&blank, usual()), (40, String::new()));
     let nonsense = with(&"x\n".repeat(1000));
     let (visits, said) = last(&nonsense, Limits { unreadable_lines: 20, ..usual() });
-    assert!(visits == 40 && said.contains("all after line 61 was left out unread: 20 lines"), "{said}");
+    assert!(visits == 40 && said.contains("everything after line 61 was left out: 20 lines"), "{said}");
     let (visits, said) = last(&nonsense, Limits { unreadable_bytes: 19, ..usual() });
     assert!(visits == 40 && said.contains("given up after 10000 or 19 bytes"), "{said}");
     let events = with(&"{\"event\":{\"at_ms\":1,\"kind\":\"k\",\"text\":\"t\"}}\n".repeat(30));
@@ -165,7 +163,7 @@ fn of_too_many_visits_some_are_used_and_that_is_said() {
 
     let kept = run.visits.len();
     let diagnosis = diagnose::diagnose(run);
-    let said = format!("{kept} of {VISITS} visits were used, drawn evenly over the run");
+    let said = format!("{kept} of {VISITS} passes were used, drawn evenly over the run");
     let report = report::text::render(
         &report::sections::compose(&diagnosis).expect("a report"),
         report::text::Style { color: false, unicode: true, width: 100 },

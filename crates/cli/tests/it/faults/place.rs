@@ -130,7 +130,11 @@ fn a_run_whose_folder_became_a_link_is_saved_above_it() {
         },
         None,
     );
-    stage.is_saved(&ended, "is no longer in its place (moved", &stage.path("above").join(&own));
+    stage.is_saved(
+        &ended,
+        "is no longer in its place (it or its folder was moved",
+        &stage.path("above").join(&own),
+    );
     assert!(stage.out().is_symlink());
     let moved: Vec<PathBuf> =
         fs::read_dir(stage.path("moved")).expect("there").flatten().map(|entry| entry.path()).collect();
@@ -172,7 +176,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
     ] {
         let (stage, mut own, mut visits) = (Stage::new(), PathBuf::new(), 0);
         let ended = stage.until_told(
-            "was cut by somebody",
+            "was truncated by another program",
             // The header, and as many visits that there is something to cut.
             lines.max(1),
             |file| {
@@ -191,7 +195,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
             Some(rustix::process::Signal::KILL) => {
                 assert!(ended.err.contains(&format!("saved as {}", saved.display())), "{}", ended.err);
             }
-            _ => stage.is_saved(&ended, "was cut by somebody", &saved),
+            _ => stage.is_saved(&ended, "was truncated by another program", &saved),
         }
     }
 }
@@ -200,7 +204,7 @@ fn a_run_whose_file_is_cut_is_saved_whole_beside_it() {
 fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
     let (stage, mut own) = (Stage::new(), PathBuf::new());
     let ended = stage.until_told(
-        "was written to by somebody else",
+        "was changed by another program",
         1,
         |file| {
             own = file.to_path_buf();
@@ -210,7 +214,7 @@ fn a_run_into_whose_file_somebody_writes_is_saved_beside_it() {
         None,
     );
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
-    stage.is_saved(&ended, "was written to by somebody else", &saved);
+    stage.is_saved(&ended, "was changed by another program", &saved);
     assert!(fs::read_to_string(&own).expect("readable").contains(THEIRS));
 }
 
@@ -226,7 +230,7 @@ fn a_run_whose_file_is_changed_is_saved_beside_it() {
     let open = fs::OpenOptions::new().write(true).open(&file).expect("open");
     open.write_all_at(b"X", 20).expect("changed");
     let ended = run.end();
-    ended.expect(0).says(&["was changed by somebody else"]);
+    ended.expect(0).says(&["was changed by another program"]);
     let saved = own.with_file_name(name(&own).replace(".assay.jsonl", "-2.assay.jsonl"));
     ended.says(&[&format!("saved as {}", saved.display())]);
     let run = read(&saved);
@@ -283,7 +287,7 @@ fn a_run_is_shown_where_its_end_cannot_be_written() {
         fs::remove_file(run_file(dir.path())).expect("removed");
         let run = run_into(dir.path(), &format!("{words} {json}"));
         let ended = end(&mut wrapped(&["prlimit", &format!("--fsize={room}")], &run));
-        ended.expect(3).says(&["File too large", "make room and run the same command again"]);
+        ended.expect(3).says(&["File too large", "free space and run the same command again"]);
         assert!(ended.out.starts_with(begin) && ended.out.contains(shown), "{}", ended.out);
         let left = read(&run_file(dir.path()));
         assert!(left.summary.is_none() && left.visits == whole.visits);

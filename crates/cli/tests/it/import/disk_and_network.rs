@@ -54,7 +54,7 @@ fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
     let other = verb(&["compare", "--json"], &[paths[0], paths[3]]);
     assert_eq!(other.status.code(), Some(4), "{}", String::from_utf8_lossy(&other.stderr));
     let shown = text(&verb(&["import", "--all"], &[paths[3]]));
-    assert!(shown.contains("used up its CPU") && shown.contains("over loopback"), "{shown}");
+    assert!(shown.contains("used up a CPU") && shown.contains("over loopback"), "{shown}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn hops_are_exported_less_their_parts_and_pinned_ones_not_at_all() {
     assert_eq!([switch(2, 0), switch(2, 16), switch(2, 64)], [Some(7.0), Some(12.0), None], "{summary}");
     // The pinned rings of eight do not stand in for free ones, and the line below says so.
     assert_eq!([switch(8, 16), switch(8, 64)], [None, None], "{summary}");
-    let blank = summary.lines().find(|line| line.starts_with("(blank, as measured on pinned CPUs only"));
+    let blank = summary.lines().find(|line| line.starts_with("(blank: measured on pinned CPUs only"));
     let (_, blank) = blank.and_then(|line| line.rsplit_once(": ")).unwrap_or_else(|| panic!("{summary}"));
     let blank: Vec<&str> = blank.trim_end_matches(')').split(", ").collect();
     assert!(blank.contains(&"8p/16K") && blank.contains(&"8p/64K"), "{blank:?}");

@@ -227,8 +227,8 @@ fn fio_is_read_as_it_means_it() {
     }
     let text_of = |name: &str| text(test, name).expect("there");
     for (from, to, word) in [
-        ("Invalid argument", "Permission denied", "may not"),
-        ("Invalid argument", "No such file or directory", "not there"),
+        ("Invalid argument", "Permission denied", "permission"),
+        ("Invalid argument", "No such file or directory", "does not exist"),
         ("Invalid argument", "No space left on device", "full"),
         ("Invalid argument", "Input/output error", "cable"),
     ] {

@@ -84,7 +84,7 @@ fn what_has_no_figure_is_not_read() {
     assert!(shown.contains("NOTHING COMPLETE") && shown.contains("exit 3"), "{shown}");
 }
 
-/// Several results stand on one screen, a line each.
+/// Several results appear on one screen, a line each.
 #[test]
 fn several_results_share_a_screen() {
     let folder = testkit::root().join("tests/foreign");
@@ -162,7 +162,7 @@ fn repetitions_have_n_and_their_spread() {
         assert!(!words(&apart).contains("repetitions"), "{names:?}:\n{apart}");
     }
     let several = of_files(&["run0.txt", "run1.txt", "run2.txt", "run3.txt", "run4.txt", "run5.txt"]);
-    assert!(words(&several).contains("taken as repetitions"), "{several}");
+    assert!(words(&several).contains("look like repetitions of one test"), "{several}");
     let row = row(&several);
     let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert_eq!(cells[..3], ["CoreMark", "6", "29,250 1/s"], "{several}");

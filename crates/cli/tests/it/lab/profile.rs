@@ -79,7 +79,7 @@ fn rows(folder: &Path, measured: impl FnOnce(&[String], &SharedOut)) -> String {
         .for_each(|(name, main)| row(&format!("{name} alone"), &main.effect));
     for pair in &shared.shares.pairs {
         let [one, other] = pair.factors.map(|index| &names[index]);
-        row(&format!("{one} with {other}, beyond both alone"), &pair.effect);
+        row(&format!("{one} with {other}, beyond the sum of both"), &pair.effect);
     }
     row("what is left: three or four together", &shared.shares.remainder);
     println!("{table}");

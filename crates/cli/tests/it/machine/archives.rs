@@ -162,7 +162,7 @@ fn a_certain_problem_is_the_verdict_and_contradictions_deny_one() {
     let first = shown("--dmi", &tables.root().join("sys/firmware/dmi/tables/DMI"), &[]);
     let words: Vec<&str> = first.split_whitespace().collect();
     assert!(
-        words.join(" ").contains("NOT READY TO MEASURE One thing will disturb what is measured: modules"),
+        words.join(" ").contains("NOT READY TO MEASURE One thing will disturb measurements: modules"),
         "{first}"
     );
     assert!(words.join(" ").contains("Only its memory modules are described."), "{first}");

@@ -244,7 +244,7 @@ fn clusters_of_arm_are_no_packages() {
     check_consistency("two kinds of core", &machine);
     assert_eq!(machine["summary"]["packages"], 1);
     assert_eq!(machine["cpus"]["clusters"], json!(["0-1", "2-5"]));
-    assert!(machine["remarks"].to_string().contains("clusters of Arm cores"), "{}", machine["remarks"]);
+    assert!(machine["remarks"].to_string().contains("clusters of one Arm chip"), "{}", machine["remarks"]);
     let shown = text("--root", &folder);
     assert!(shown.contains("1 package, ? NUMA nodes"), "{shown}");
     // Sixteen groups of four on four nodes: of two sockets, which no id tells.
@@ -265,7 +265,7 @@ fn clusters_of_arm_are_no_packages() {
     check_consistency("clusters on four nodes", &machine);
     assert_eq!(machine["summary"]["packages"], Value::Null);
     assert_eq!((&machine["summary"]["numa_nodes"], &machine["summary"]["cores"]), (&json!(4), &json!(64)));
-    assert!(machine["remarks"].to_string().contains("how many packages there are is unknown"));
+    assert!(machine["remarks"].to_string().contains("the number of packages is unknown"));
 }
 
 #[test]

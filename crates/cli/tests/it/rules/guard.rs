@@ -74,7 +74,7 @@ pub fn results_that_swing() -> Vec<Case> {
     });
     let found = findings(&alone.results, "swinging-command");
     let cause = found[0]["cause"].as_str().expect("a cause");
-    assert!(cause.contains("Nothing that was noted"), "{cause}");
+    assert!(cause.contains("Nothing that was recorded"), "{cause}");
     assert!(cause.contains("number of migrations"), "{cause}");
     assert!(
         !cause.contains("faults") && !cause.contains("share of pairs"),
@@ -106,7 +106,7 @@ pub fn placements_that_decide() -> Vec<Case> {
         assert_eq!(found[0]["severity"], "warning");
         let cause = found[0]["cause"].as_str().expect("a cause");
         assert!(cause.contains("the scheduler's choice") && cause.contains("explained within"), "{cause}");
-        assert!(cause.contains("of the looks that found two busy tasks"), "{cause}");
+        assert!(cause.contains("two busy tasks shared a CPU in"), "{cause}");
         let confirm = found[0]["confirm"].as_str().expect("a command");
         assert!(confirm.contains("=x' --better="), "{confirm}");
     }

@@ -146,7 +146,7 @@ fn metal_has_rows_of_its_own_and_none_of_a_host() {
             assert!(!text.contains(word), "{name}: {word}: {text}");
         }
         let screen = run.shown();
-        assert!(screen.contains("BARE METAL") && screen.contains("This is no guest"), "{name}: {screen}");
+        assert!(screen.contains("BARE METAL") && screen.contains("This is bare metal"), "{name}: {screen}");
     }
 }
 

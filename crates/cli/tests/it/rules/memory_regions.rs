@@ -121,7 +121,7 @@ pub fn regions_with_a_cause() -> Vec<Case> {
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
     // The finding tells pages of these regions that moved, and no others.
     let compacted = json!({ "pgmigrate_success": 312, "compact_success": 2 });
-    for (moved, remark) in [(0.25, "25 % of the pages moved while they were looked at"), (0.0, "")] {
+    for (moved, remark) in [(0.25, "25 % of the pages moved while they were measured"), (0.0, "")] {
         let distant = |region, look| {
             let [hopping, scattered, near, rate] = alike(region, look);
             let times = if slow(region) { 1.5 } else { 1.0 };
@@ -160,7 +160,7 @@ pub fn regions_without_a_cause() -> Vec<Case> {
         |_| 1.0,
     );
     let words = small["memory_regions"][0]["words"].to_string();
-    assert!(words.contains("too little to tell why"), "{words}");
+    assert!(words.contains("too little to name a cause"), "{words}");
     // A clock whose steps are longer than half a load tells nothing of one.
     let far = |region: u64, look| alike(region, look).map(|ns| if region < 8 { ns * 1.5 } else { ns });
     let mut coarse = edited(&guest(), far, |_| 1.0, json!(null), None);

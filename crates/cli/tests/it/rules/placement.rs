@@ -80,12 +80,12 @@ fn a_free_score_is_explained_by_its_mix() {
     // Of five counted windows two on one CPU, each with ten times as many rounds: 20 of 23.
     let results = mixed(&[1.0, 0.0], 1.0);
     let (cause, facts) = told(&results);
-    assert!(cause.contains("87 % same-cpu, 13 % same-llc"), "{cause}");
+    assert!(cause.contains("87 % on one CPU, 13 % on two CPUs"), "{cause}");
     assert!(cause.contains("explains the mean") && cause.contains("within 0"), "{cause}");
     let windows = facts.iter().filter(|(label, _)| label.contains("alone")).count();
     assert_eq!(windows, 2, "{facts:?}");
     let (cause, _) = told(&mixed(&[1.0], 1.0));
-    assert!(cause.contains("it equals same-cpu"), "{cause}");
+    assert!(cause.contains("The pinned figure on one CPU explains"), "{cause}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn what_a_mix_does_not_explain_is_shared_out() {
     assert!(cause.contains("took 50 % longer") && cause.contains("+50 %"), "{cause}");
     // Never at one distance alone.
     let (cause, _) = told(&mixed(&[0.5], 1.5));
-    assert!(cause.contains("cannot be shared out"), "{cause}");
+    assert!(cause.contains("cannot be split"), "{cause}");
 }
 
 /// Context switching of one copy with these indices by placement.
@@ -138,12 +138,12 @@ fn the_guests_of_the_story_are_placements() {
     for (guest, least, most) in [("vm_a", 0, 2), ("vm_b", 88, 92), ("vm_c", 0, 2)] {
         let of = |placement: &str| index(guest, placement);
         let (cause, _) = told(&context_switching(of("free"), of("same_cpu"), of("two_cpus")));
-        let share = cause.split("is that of ").nth(1).and_then(|rest| rest.split(' ').next());
+        let share = cause.split("score equals ").nth(1).and_then(|rest| rest.split(' ').next());
         let share: i32 = share.and_then(|share| share.parse().ok()).expect("a share");
         assert!((least..=most).contains(&share), "{guest}: {cause}");
-        let nearest = if guest == "vm_b" { "same-cpu" } else { "same-llc" };
-        assert!(cause.contains("round trips on same-cpu"), "{cause}");
-        assert!(cause.contains(&format!("nearest to {nearest}")), "{guest}: {cause}");
+        let nearest = if guest == "vm_b" { "on one CPU" } else { "on two CPUs" };
+        assert!(cause.contains("round trips on one CPU"), "{cause}");
+        assert!(cause.contains(&format!("The figure {nearest}")), "{guest}: {cause}");
     }
 }
 

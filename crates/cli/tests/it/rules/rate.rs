@@ -61,13 +61,13 @@ pub fn runs_that_lie_apart() -> Vec<Case> {
     let swinging = edit.diagnosed();
     let found = findings(&swinging, "rate-runs-apart")[0];
     assert!(text(found).contains("low low high high mid"), "{found:#}");
-    assert!(text(found).contains("CV 7.8 % (5.2 to 25)"), "{found:#}");
+    assert!(text(found).contains("CV 7.8 % (5.2–25)"), "{found:#}");
     let said = conclusion(&edit);
     for part in [
-        "lie 21 % apart, CV 7.8 % (5.2 to 25): low low high high mid; those of",
+        "lie 21 % apart, CV 7.8 % (5.2–25): low low high high mid; those of",
         "Only components whose data fill memory move (",
         " hold still), in the order in which memory of two speeds is handed out after a boot (noise gives it to 1.0 % of series).",
-        "Whether they follow where their memory lay: `assay rate --with-map`, as root.",
+        "Test whether runs follow their memory: `assay rate --with-map`, as root.",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

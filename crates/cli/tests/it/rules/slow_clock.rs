@@ -61,7 +61,7 @@ pub fn cores_that_are_held_back() -> Vec<Case> {
     says(&below, &["3.00 GHz", "17 % below its base clock of 3.60 GHz", "power limit"]);
     assert_eq!(series(&below.results, "cpu.clock")["verdict"], "trusted_with_cause");
     let cap = capped(3_000_000);
-    says(&cap, &["25 % below its highest clock of 4.00 GHz", "Somebody capped"]);
+    says(&cap, &["25 % below its highest clock of 4.00 GHz", "A cap limits"]);
     let idle = laptop([1.36696, 1.38101], "powersave");
     says(&idle, &["1.37 GHz", "45 % below its base clock of 2.50 GHz", "powersave on CPUs 0-15"]);
     let guest = changed("a guest without cpufreq", "cpu.clock", |tree| {

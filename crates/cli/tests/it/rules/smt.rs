@@ -99,7 +99,7 @@ pub fn cores_that_share_nothing() -> Vec<Case> {
     // The check and the sentence beside it say the same.
     let shown = straight.shown();
     let checks = straight.checks();
-    assert!(checks.contains("CPU % of two cores within 3 points"), "{checks}");
+    assert!(checks.contains("CPU% of two cores within 3 points"), "{checks}");
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("CPU% says 50, one of two cores busy: 50 % ("), "{words}");
     assert!(words.contains("Capacity at 100 %: 2.00 M/s ("), "{words}");
@@ -197,7 +197,7 @@ fn the_table_ends_with_what_pays() {
     }
     let unswitched = what_pays("notsupported", &["ipc.pipe"]);
     assert!(
-        unswitched.starts_with("SMT was not switched off here, so its sibling idle and busy"),
+        unswitched.starts_with("SMT was not switched off here: an idle sibling stands for off"),
         "{unswitched}"
     );
     for words in ["single-process calls 1.", "pipe 1.", "as long", "two threads on one core do 1.3"] {

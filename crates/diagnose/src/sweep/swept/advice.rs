@@ -86,7 +86,7 @@ fn set(
     if cells.len() > 1 {
         let best = words::setting(sweep, advised.cell);
         match words::left_open(sweep, &cells) {
-            Some(open) => text.push_str(&format!(", whatever {open} is (the mean over it; best at {best})")),
+            Some(open) => text.push_str(&format!(", at any {open} (mean over it; best at {best})")),
             None => text.push_str(&format!(" (best at {best})")),
         }
     }
@@ -96,7 +96,7 @@ fn set(
     }
     if purpose == Purpose::Compromise {
         text.push_str(&format!(
-            ". It is the most throughput that makes the response at most {} worse",
+            ". This is the most throughput with a response at most {} worse",
             percent(WORSE_MOST)
         ));
     }
@@ -187,7 +187,7 @@ pub fn seen_of(swept: &Swept, charted: &Charted) -> Option<String> {
         let asked = percent(swept.sweep.effect.unwrap_or(0.0));
         let time = duration(s);
         text.push_str(&format!(
-            ", {asked} was asked for. With {time} (--budget {}), {} would be seen",
+            ". {asked} was requested. With {time} (--budget {}), {} would be seen",
             time.replace(' ', "").replace("min", "m"),
             percent(effect)
         ));

@@ -80,7 +80,7 @@ fn what(charted: &Charted, segment: Segment, cells: &[usize]) -> String {
         (Kind::Flat, _) => {
             let ends = [low, high].map(words::change);
             let range = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
-            format!("{title} is flat ({range}, beside the setting that was there)")
+            format!("{title} is flat ({range}, against the setting before)")
         }
     };
     match words::why(charted, segment.kind, cells) {

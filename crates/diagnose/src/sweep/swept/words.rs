@@ -69,7 +69,7 @@ pub fn change(ratio: f64) -> String {
 pub fn beside(charted: &Charted, cell: usize) -> String {
     let Some(ratio) = charted.ratio(cell) else { return "not measured".to_string() };
     if cell == charted.control {
-        return "the setting that was there".to_string();
+        return "the setting before".to_string();
     }
     match charted.interval(cell) {
         Some([low, high]) => format!("{} ({} to {})", change(ratio), change(low), change(high)),
@@ -93,10 +93,10 @@ pub fn asked(sweep: &Sweep, asked: Asked) -> String {
 pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
     let seen = || answer.floor.map(|floor| percent(floor.exp() - 1.0));
     match (answer.is_yes(), answer.asked) {
-        (false, Asked::Together | Asked::Any) => "nothing told".to_string(),
+        (false, Asked::Together | Asked::Any) => "no effect seen".to_string(),
         (false, _) => match seen() {
-            Some(seen) => format!("nothing told; {seen} would have been seen"),
-            None => "nothing told".to_string(),
+            Some(seen) => format!("no effect; {seen} would have been seen"),
+            None => "no effect seen".to_string(),
         },
         (true, Asked::Together) => "what one does depends on the other".to_string(),
         (true, Asked::Any) => "they differ".to_string(),
@@ -266,7 +266,7 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
     };
     let title = &charted.metric.title;
     let follows = involuntary.within(charted, cells);
-    let rho = |(rho, visits): (f64, usize)| format!("rank correlation {rho:.2} over {visits} visits");
+    let rho = |(rho, visits): (f64, usize)| format!("rank correlation {rho:.2} over {visits} passes");
     let counts: Vec<f64> = cells.iter().filter_map(|cell| at(involuntary, *cell)).collect();
     let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
     let most = counts.iter().copied().fold(0.0, f64::max);
@@ -278,9 +278,9 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
     match kind {
         Kind::Flat => match tasks.map(|tasks| most / tasks) {
             Some(each) if each < HARDLY => {
-                format!("hardly any preemption is left to save, {span} involuntary switches a run")
+                format!("hardly any preemption is left to save, {span} involuntary switches per run")
             }
-            _ => format!("{span} involuntary switches a run make no difference"),
+            _ => format!("{span} involuntary switches per run make no difference"),
         },
         Kind::Fall if many > few * MORE => match follows.filter(|(rho, _)| *rho >= TOGETHER) {
             Some(found) => {
@@ -298,26 +298,27 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
                 )
             }
             None => format!(
-                "involuntary switches fall from {} to {}, but visit by visit the {title} does not follow them{}",
+                "involuntary switches fall from {} to {}, but pass by pass the {title} does not follow them{}",
                 count(many),
                 count(few),
                 follows.map_or(String::new(), |found| format!(" ({})", rho(found)))
             ),
         },
         Kind::Fall => format!(
-            "preemption does not explain it, with {} involuntary switches a run where it is highest and {} where it is lowest",
+            "preemption does not explain it, with {} involuntary switches per run where it is highest and {} where it is \
+             lowest",
             count(many),
             count(few)
         ),
         Kind::Ragged => {
             let said = match follows {
                 Some(found) if found.0.abs() >= TOGETHER => {
-                    format!(", and the {title} goes with them ({})", rho(found))
+                    format!(", and the {title} follows them ({})", rho(found))
                 }
                 Some(found) => format!(", which do not explain them ({})", rho(found)),
                 None => String::new(),
             };
-            format!("ups and downs with {span} involuntary switches a run{said}")
+            format!("ups and downs with {span} involuntary switches per run{said}")
         }
     }
 }
@@ -360,19 +361,19 @@ pub fn best(sweep: &Sweep, charted: &Charted) -> Option<String> {
     let (first, others) = charted.surface.best.split_first()?;
     let mut text = setting(sweep, *first);
     if charted.surface.best.contains(&charted.control) {
-        text.push_str(", from which the setting that was there cannot be told apart");
+        text.push_str(", not separable from the setting before");
     }
     match others.len() {
         0 => {}
         n if n <= 4 => {
             let list: Vec<String> = others.iter().map(|cell| setting(sweep, *cell)).collect();
             text.push_str(&format!(
-                "; the best {} cells cannot be told apart (the others: {})",
+                "; the best {} cells cannot be separated (the others: {})",
                 n + 1,
                 list.join("; ")
             ));
         }
-        n => text.push_str(&format!("; the best {} cells cannot be told apart", n + 1)),
+        n => text.push_str(&format!("; the best {} cells cannot be separated", n + 1)),
     }
     Some(text)
 }

@@ -58,8 +58,8 @@ fn what_is_no_disk_is_said_in_json() {
         (shm.replace("/dev/shm", "/run/shm"), "in memory (tmpfs)"),
         (shm.replace("/dev/shm", "/srv/data"), "page cache"),
         (shm.replace("\"psync\"", "\"null\""), "the null engine does no I/O"),
-        (zero.clone(), "/dev/zero is no device"),
-        (zero.replace("/dev/zero", "/dev/full"), "/dev/full is no device"),
+        (zero.clone(), "/dev/zero is not a device"),
+        (zero.replace("/dev/zero", "/dev/full"), "/dev/full is not a device"),
         (zero.replace("/dev/zero", "/dev/zram0"), "/dev/zram0 is memory"),
         (zero.replace("/dev/zero", "/dev/ram1"), "/dev/ram1 is memory"),
     ] {
@@ -76,12 +76,12 @@ fn refusals_of_the_kernel_are_no_faulty_device() {
         all[0].findings.iter().map(|finding| finding.cause.clone()).collect::<Vec<_>>().join("\n")
     };
     for (error, word) in [
-        (25, "refused what was asked"),
-        (22, "refused what was asked"),
-        (95, "refused what was asked"),
-        (13, "may not do that"),
-        (30, "may not do that"),
-        (2, "is not there"),
+        (25, "refused a request"),
+        (22, "refused a request"),
+        (95, "refused a request"),
+        (13, "permission"),
+        (30, "permission"),
+        (2, "does not exist"),
         (28, "was full"),
         (5, "faulty"),
     ] {

@@ -81,7 +81,7 @@ fn sums_of_streams_that_are_not_told_are_read() {
     let found = read(recorded("iperf3-sums-alone.txt").as_bytes()).expect("results");
     let key = "network.tcp@free?direction=send/bytes=131072#bandwidth";
     assert_eq!(found.iter().map(|one| values(one, key)).collect::<Vec<_>>(), [[9.4], [18.9]]);
-    assert!(found.iter().all(|one| one.remarks.iter().any(|remark| remark.contains("how many streams"))));
+    assert!(found.iter().all(|one| one.remarks.iter().any(|remark| remark.contains("number of streams"))));
     assert!(found.iter().all(|one| rules(one).is_empty()));
     let with = |lines: &str| {
         one(&(recorded("iperf3-sums-alone.txt").split("After").next().expect("a part").to_string() + lines))

@@ -216,7 +216,7 @@ fn the_server_of_the_same_tests() {
     approx(&found, &key("bandwidth"), &[12.6, 11.0, 10.5]);
     let sent = "network.tcp@free?direction=send/bytes=131072&streams=2#";
     approx(&found, &format!("{sent}sent"), &[10.9]);
-    assert!(skipped(&found, &format!("{sent}bandwidth")).contains("what arrived is not told"));
+    assert!(skipped(&found, &format!("{sent}bandwidth")).contains("what arrived is unknown"));
     // A server sends where its client says that it does, and the other way is the way back.
     approx(&found, "network.tcp@free?direction=both&way=receive/bytes=131072&streams=1#bandwidth", &[7.09]);
     approx(&found, "network.tcp@free?direction=both&way=send/bytes=131072&streams=1#sent", &[4.39]);
@@ -328,7 +328,7 @@ fn units_and_columns_of_all_versions() {
         "network.udp@free?direction=send/streams=1#bandwidth",
         &[0.998 * (1.0 - 3046.0 / 30464.0)],
     );
-    assert!(found.remarks.iter().any(|remark| remark.contains("rate that it was to send at is not told")));
+    assert!(found.remarks.iter().any(|remark| remark.contains("its target rate is unknown")));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 use crate::Imported;
-use crate::kit::Does::Ahead;
 use crate::kit::Expression;
-use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, scale};
+use crate::kit::Role::Ahead;
+use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, options, scale};
 use lines::{FLAGS, VALUED};
 use model::units;
 use rows::{Row, Shape, rows};
@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Vec<Imported> {
         let day = run.text("time").and_then(|time| time.split_once(':')).map_or("", |(day, _)| day);
         // Its last word is an hour.
         let day = day.rsplit_once(' ').map_or("", |(day, _)| day).to_string();
-        let further = asked.map_or(String::new(), |asked| asked.without(&VALUED, &FLAGS));
+        let further = asked.map_or(String::new(), |asked| asked.without(&options(VALUED), &options(FLAGS)));
         let mut facts = vec![("kernel", kernel), ("options", further), ("", peer.to_string()), ("", version)];
         facts.extend([("?local", locals[at].clone()), ("?day", day)]);
         if !host.is_empty() {
@@ -82,7 +82,8 @@ pub fn read(text: &str) -> Vec<Imported> {
             }
         }
         if mixed[at] {
-            test["unread"] = "the lines of two tests that ran at once are mixed, and do not tell which is of which: ask for a file of each".into();
+            test["unread"] =
+                "the lines of two tests that ran at once are mixed: write each test to its own file".into();
         } else if test["end"].as_object().is_some_and(|end| end.is_empty()) && test.get("error").is_none() {
             against.interrupted("the text ends before the sums of a test");
         }
@@ -90,9 +91,7 @@ pub fn read(text: &str) -> Vec<Imported> {
     }
     let mut results = results.finish_with(&log, &["bandwidth"]);
     if let Some(first) = results.first_mut().filter(|_| of_servers) {
-        first.remarks.push(
-            "what servers said of the same tests stands in it (Server output) and was not read again".into(),
-        );
+        first.remarks.push("the servers' output of the same tests (Server output) was not read again".into());
     }
     results
 }
@@ -120,7 +119,7 @@ fn locals(runs: &[Run]) -> Vec<String> {
 /// Lets what it says of an error be part of the run that it ended. In a file it may stand before
 /// all of it, since only what is no error waits until there is much to write.
 fn settle(runs: &mut Vec<Run>) {
-    let alone = |run: &Run| run.hits.iter().all(|hit| hit.name == "error" || hit.does == Ahead);
+    let alone = |run: &Run| run.hits.iter().all(|hit| hit.name == "error" || hit.role == Ahead);
     // What came to its end has sums, and says once more only of the sums what its columns are.
     let whole = |run: &Run| {
         let rows = rows(run);
@@ -226,25 +225,23 @@ impl<'r, 't> Kind<'r, 't> {
     fn setup(&self, streams: u64, remarks: &mut Vec<String>) -> Value {
         let asked = self.run.asked.as_ref();
         if streams == 0 {
-            remarks.push("how many streams it had is not told: its sums are of all".into());
+            remarks.push("its number of streams is unknown: its sums are of all".into());
         }
         let (reverse, both) = (u8::from(self.reverse), u8::from(self.both));
         let mut setup = json!({"num_streams": streams, "reverse": reverse, "bidir": both});
         let block = self.told("block").or(self.number("block").map(|bytes| bytes as u64));
         let block = block.or(amount(asked, &["-l", "--length"], 1024.0).map(|bytes| bytes as u64));
         if block.is_none() && self.protocol == Some("TCP") && asked.is_none() {
-            remarks.push(
-                "how much it wrote at once is not told: 128 KiB unless an option (-l) said otherwise".into(),
-            );
+            remarks.push("its write size is unknown: 128 KiB unless an option (-l) changed it".into());
         }
         if block.is_none() && self.protocol == Some("UDP") {
-            remarks.push("the size of its datagrams is not told".into());
+            remarks.push("the size of its datagrams is unknown".into());
         }
         let usual = Some(UDP_RATE).filter(|_| self.udp && asked.is_some() && !self.server);
         let rate = self.number("target").or(amount(asked, &["-b", "--bitrate", "--bandwidth"], 1e3));
         let rate = rate.or(usual);
         if rate.is_none() && self.udp {
-            remarks.push("the rate that it was to send at is not told".into());
+            remarks.push("its target rate is unknown".into());
         }
         // A command without the option omits nothing.
         let omit = self.told_or_asked("omit", &["-O", "--omit"], 1.0);

@@ -97,7 +97,7 @@ fn a_raw_file_that_lost_its_begin_is_refused_and_no_field_is_endless() {
     let text = raw(0.3, 10.0, "x");
     let rest = &text[text.find("spec.cpu2017.results").expect("results")..];
     let error = read(rest.as_bytes()).expect_err("no suite");
-    assert!(format!("{error:#}").contains("its begin was cut off"), "{error:#}");
+    assert!(format!("{error:#}").contains("its beginning was cut off"), "{error:#}");
     // Megabytes in a note of a few lines: no more than its begin is unpacked.
     let bomb = raw(0.3, 10.0, &"x".repeat(8 << 20));
     assert!(bomb.len() < 1 << 16);
@@ -219,7 +219,7 @@ fn what_spec_took_back_is_said_in_every_form() {
         let found = one(&form);
         let finding =
             found.findings.iter().find(|finding| finding.rule == INVALID_RESULT).expect("a finding");
-        assert!(finding.headline.contains("took the result back"), "{}", finding.headline);
+        assert!(finding.headline.contains("withdrew the result"), "{}", finding.headline);
         assert!(finding.facts.iter().any(|fact| fact.value.to_string().contains("not in compliance")));
     }
 }

@@ -53,7 +53,7 @@ fn blocks_are_the_derivatives() {
 
 #[test]
 fn the_product_is_that_of_the_scheme() -> Result<()> {
-    let made = Bwaves::new(&mut Room::new(1 << 20))?;
+    let made = Bwaves::new(&mut Arena::new(1 << 20))?;
     let grid = made.grid;
     let counts = [grid.nx, grid.ny, grid.nz];
     let index =
@@ -86,7 +86,7 @@ fn the_product_is_that_of_the_scheme() -> Result<()> {
 
 #[test]
 fn a_flipped_bit_is_noticed() -> Result<()> {
-    let mut made = Bwaves::new(&mut Room::new(2 << 20))?;
+    let mut made = Bwaves::new(&mut Arena::new(2 << 20))?;
     made.iterate();
     let good = made.answer().map_err(anyhow::Error::msg)?;
     for (at, bit) in [(0, 0), (made.x.len() - 1, 1), (1234, 51), (77, 62)] {
@@ -113,7 +113,7 @@ fn rooms_are_filled() {
 
 #[test]
 fn the_stored_answer() -> Result<()> {
-    let mut made = (COMPONENT.make)(&mut Room::new(STANDARD_BYTES))?;
+    let mut made = (COMPONENT.make)(&mut Arena::new(STANDARD_BYTES))?;
     made.iterate();
     assert_eq!(made.answer(), Ok(COMPONENT.answer));
     Ok(())

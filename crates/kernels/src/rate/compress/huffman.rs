@@ -1,7 +1,7 @@
 //! Canonical Huffman codes of at most 12 bits, and bits in and out of bytes.
 
 pub const LONGEST: u32 = 12;
-/// Room for either alphabet.
+/// Arena for either alphabet.
 pub const SYMBOLS: usize = 288;
 
 /// Lengths of the codes and the codes, reversed to be written from their lowest bit.

@@ -27,7 +27,7 @@ fn eliminate(matrix: &[f64], right: &[f64]) -> Vec<f64> {
 /// One test, because a pass takes seconds.
 #[test]
 fn as_plain_elimination_has_it_and_a_flipped_bit_is_noticed() -> Result<()> {
-    let mut made = Dense::new(&mut Room::new(STANDARD_BYTES))?;
+    let mut made = Dense::new(&mut Arena::new(STANDARD_BYTES))?;
     made.iterate();
     for index in [0, SYSTEMS - 1] {
         let (matrix, right) = system(&made.pool, index).split_at(ORDER * ORDER);
@@ -59,6 +59,6 @@ fn as_plain_elimination_has_it_and_a_flipped_bit_is_noticed() -> Result<()> {
 }
 
 #[test]
-fn too_small_a_room_is_refused() {
-    assert!(Dense::new(&mut Room::new(1 << 20)).is_err());
+fn too_small_an_arena_is_refused() {
+    assert!(Dense::new(&mut Arena::new(1 << 20)).is_err());
 }

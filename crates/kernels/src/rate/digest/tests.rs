@@ -84,7 +84,7 @@ fn any_flipped_bit_is_noticed() {
 
 #[test]
 fn the_answer_is_as_stored() -> anyhow::Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer));
     Ok(())

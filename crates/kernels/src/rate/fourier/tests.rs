@@ -4,7 +4,7 @@ use super::pencil::turn;
 use super::*;
 
 fn fourier(sides: [usize; 3]) -> Fourier {
-    Fourier::new(&mut Room::new(0), Shape::new(sides)).expect("room")
+    Fourier::new(&mut Arena::new(0), Shape::new(sides)).expect("arena")
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn fills_the_room() {
 
 #[test]
 fn stored_answer() -> Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
     Ok(())

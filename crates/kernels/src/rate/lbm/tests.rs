@@ -3,7 +3,7 @@
 use super::*;
 
 fn flow(sides: [usize; 3]) -> Flow {
-    Flow::new(&mut Room::new(0), Shape::new(sides)).expect("room")
+    Flow::new(&mut Arena::new(0), Shape::new(sides)).expect("arena")
 }
 
 /// The textbook's way: two grids, populations pulled from where they come from.
@@ -100,7 +100,7 @@ fn fills_the_room() {
 
 #[test]
 fn stored_answer() -> Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
     Ok(())

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn forces_are_the_slopes_of_the_energy() -> Result<()> {
-    let mut made = Molecules::new(&Room::new(STANDARD_BYTES))?;
+    let mut made = Molecules::new(&Arena::new(STANDARD_BYTES))?;
     made.run(1);
     let forces = all_pairs(&made.x).1;
     for (atom, axis) in [(0, 0), (1237, 1), (ATOMS - 1, 2)] {
@@ -32,7 +32,7 @@ fn the_potential_ends_smoothly() {
 
 #[test]
 fn the_same_with_and_without_the_widest_vectors() -> Result<()> {
-    let mut made = Molecules::new(&Room::new(STANDARD_BYTES))?;
+    let mut made = Molecules::new(&Arena::new(STANDARD_BYTES))?;
     made.run(3);
     let plain = (made.x.clone(), made.v.clone());
     made.answer().map_err(anyhow::Error::msg)?;
@@ -46,7 +46,7 @@ fn the_same_with_and_without_the_widest_vectors() -> Result<()> {
 
 #[test]
 fn the_stored_answer_and_a_flipped_bit() -> Result<()> {
-    let mut made = Molecules::new(&Room::new(STANDARD_BYTES))?;
+    let mut made = Molecules::new(&Arena::new(STANDARD_BYTES))?;
     made.iterate();
     assert_eq!(made.answer(), Ok(COMPONENT.answer));
     for (cluster, lane, bit) in [(0, 0, 0), (CLUSTERS - 1, 7, 62)] {
@@ -64,6 +64,6 @@ fn the_stored_answer_and_a_flipped_bit() -> Result<()> {
 }
 
 #[test]
-fn too_small_a_room_is_refused() {
-    assert!(Molecules::new(&Room::new(1 << 20)).is_err());
+fn too_small_an_arena_is_refused() {
+    assert!(Molecules::new(&Arena::new(1 << 20)).is_err());
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn solves_the_equation() -> Result<()> {
-    let mut made = Multigrid::new(&mut Room::new(1 << 20))?;
+    let mut made = Multigrid::new(&mut Arena::new(1 << 20))?;
     let fine = made.shapes[0];
     (0..5).for_each(|_| made.solve());
     made.answer().map_err(anyhow::Error::msg)?;
@@ -55,7 +55,7 @@ fn down_and_up_belong_together() {
 
 #[test]
 fn a_flipped_bit_is_noticed() -> Result<()> {
-    let mut made = Multigrid::new(&mut Room::new(2 << 20))?;
+    let mut made = Multigrid::new(&mut Arena::new(2 << 20))?;
     made.iterate();
     let good = made.answer().map_err(anyhow::Error::msg)?;
     let shape = made.shapes[0];
@@ -83,12 +83,12 @@ fn rooms_are_filled() {
         let size = shapes(mib << 20).map_or(0, |shapes| size(&shapes));
         assert!(size as f64 > 0.8 * (mib << 20) as f64, "{size} of {mib} MiB");
     }
-    assert!(Multigrid::new(&mut Room::new(10_000)).is_err());
+    assert!(Multigrid::new(&mut Arena::new(10_000)).is_err());
 }
 
 #[test]
 fn the_stored_answer() -> Result<()> {
-    let mut made = (COMPONENT.make)(&mut Room::new(STANDARD_BYTES))?;
+    let mut made = (COMPONENT.make)(&mut Arena::new(STANDARD_BYTES))?;
     made.iterate();
     assert_eq!(made.answer(), Ok(COMPONENT.answer));
     Ok(())

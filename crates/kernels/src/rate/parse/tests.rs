@@ -99,7 +99,7 @@ fn trees_are_what_was_written() {
     {
         assert_eq!(parse_it(wrong.as_bytes(), &mut nodes, &mut strings), None, "{wrong}");
     }
-    // Too little room is no more than that.
+    // Too little arena is no more than that.
     assert_eq!(parse_it(b"[1,2,3]", &mut nodes[..3], &mut strings), None);
 }
 
@@ -135,7 +135,7 @@ fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
 
 #[test]
 fn the_answer_is_as_stored_and_the_same_without_wide_vectors() -> anyhow::Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer));
     let mut work = Parse::new(50_000, 1)?;

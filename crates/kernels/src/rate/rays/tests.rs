@@ -54,6 +54,6 @@ fn all_is_in_its_box() {
         }
     }
     assert!(held.iter().all(|count| *count == 1));
-    assert!((COMPONENT.make)(&mut Room::new(1 << 10)).is_err());
-    assert!((COMPONENT.make)(&mut Room::new(STANDARD_BYTES)).is_ok());
+    assert!((COMPONENT.make)(&mut Arena::new(1 << 10)).is_err());
+    assert!((COMPONENT.make)(&mut Arena::new(STANDARD_BYTES)).is_ok());
 }

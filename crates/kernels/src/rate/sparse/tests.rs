@@ -3,7 +3,7 @@
 use super::*;
 
 fn system(sides: [u64; 3]) -> System {
-    System::new(&mut Room::new(0), sides).expect("room")
+    System::new(&mut Arena::new(0), sides).expect("arena")
 }
 
 /// The matrix in full.
@@ -111,7 +111,7 @@ fn fills_the_room() {
 
 #[test]
 fn stored_answer() -> Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
     Ok(())

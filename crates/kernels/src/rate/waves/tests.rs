@@ -3,7 +3,7 @@
 use super::*;
 
 fn waves(sides: [usize; 3]) -> Waves {
-    Waves::new(&mut Room::new(0), Shape::new(sides)).expect("room")
+    Waves::new(&mut Arena::new(0), Shape::new(sides)).expect("arena")
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn fills_the_room() {
 
 #[test]
 fn stored_answer() -> Result<()> {
-    let mut work = make(&mut Room::new(super::super::STANDARD_BYTES))?;
+    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
     assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
     Ok(())

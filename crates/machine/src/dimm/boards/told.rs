@@ -64,8 +64,8 @@ pub(in super::super) const RULES: &[Rule] = &[
     rule(
         "Lenovo ThinkStation P720 (Xeon Scalable)",
         Layout::Lists(&[LENOVO_WORKSTATION_SIX]),
-        "the order in which its firmware lists DIMM 3, 5, 1, 4, 6, 2, as that of P920 does, for which rasdaemon has \
-         labels by the kernel's EDAC (board 1038)",
+        "the order in which its firmware lists DIMM 3, 5, 1, 4, 6, 2, as that of P920 does, and in \
+         rasdaemon's EDAC labels (board 1038)",
     )
     .by(&["lenovo"])
     .named(&["1037"])
@@ -137,7 +137,7 @@ pub(in super::super) const RULES: &[Rule] = &[
     rule(
         "IBM System x M2 and x3400 M3 (Xeon 5500/5600)",
         Layout::Lists(&[IBM_EIGHT]),
-        "IBM System x3550 M3 (type 7944) guide for nine slots; one module a channel fills 3, 6, 8 of x3550 M2, two 2, 3, 5, \
+        "IBM System x3550 M3 (type 7944) guide for nine slots; one module per channel fills 3, 6, 8 of x3550 M2, two 2, 3, 5, \
          6, 8 of x3400 M3",
     )
     .by(&["ibm"])
@@ -148,7 +148,7 @@ pub(in super::super) const RULES: &[Rule] = &[
     rule(
         "IBM System x M4 (Xeon E5-2400)",
         Layout::Lists(&[HP_SIX_UP]),
-        "IBM System x3630 M4 guide: three channels of two slots; one module a channel fills 1, 3, 5 of x220, two of unlike \
+        "IBM System x3630 M4 guide: three channels of two slots; one module per channel fills 1, 3, 5 of x220, two of unlike \
          size a channel 1 to 4 of x3300 M4",
     )
     .by(&["ibm"])
@@ -159,7 +159,7 @@ pub(in super::super) const RULES: &[Rule] = &[
     rule(
         "IBM iDataPlex dx360 M4 (Xeon E5)",
         Layout::RowsGoOn,
-        "IBM System x3550 M4 guide: channels in rows, the outer slots first; four modules a processor fill 1, 3, 6, 8, 9, \
+        "IBM System x3550 M4 guide: channels in rows, the outer slots first; four modules per processor fill 1, 3, 6, 8, 9, \
          11, 14, 16",
     )
     .by(&["ibm"])

@@ -55,7 +55,7 @@ const PLACED: &[(&str, u32)] = &[
     ("Lenovo ThinkSystem SR530 (Xeon Scalable)", 2),
     ("Lenovo ThinkSystem ST50 V3 (Xeon E)", 2),
     ("Lenovo ThinkSystem V2 (Xeon Scalable)", 3),
-    ("Lenovo ThinkSystem with eight slots a processor (Xeon Scalable)", 9),
+    ("Lenovo ThinkSystem with eight slots per processor (Xeon Scalable)", 9),
     ("ONBOARD, channel's letter and slot of a chipset", 10),
     ("P-DIMM and a channel's letter (Supermicro)", 10),
     ("Sun Fire (Xeon 5500/5600)", 3),
@@ -155,9 +155,9 @@ fn who_has_a_board_that_was_not_seen_is_told() {
         board("Lenovo", product, &[cpu; 2], &slots, &[]).1.dimm_remarks.concat()
     };
     let found = remarks("ThinkSystem SR650 V4", "Intel(R) Xeon(R) 6740P", 16);
-    assert!(found.contains("(Lenovo ThinkSystem V4 (Xeon 6)) rests on its document"), "{found}");
+    assert!(found.contains("(Lenovo ThinkSystem V4 (Xeon 6)) comes from a document only"), "{found}");
     let found = remarks("ThinkSystem SR685a V3", "AMD EPYC 9755 128-Core Processor", 12);
-    assert!(found.contains("channels (EPYC 9005 (Turin)) rests on its document"), "{found}");
+    assert!(found.contains("channels (EPYC 9005 (Turin)) comes from a document only"), "{found}");
     let found = remarks("ThinkSystem SR650 V2", "Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 16);
-    assert!(!found.contains("rests on its document"), "{found}");
+    assert!(!found.contains("comes from a document only"), "{found}");
 }

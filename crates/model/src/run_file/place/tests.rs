@@ -33,7 +33,7 @@ fn it_is_said_why_a_path_leads_elsewhere() {
     let (path, aside) = (out.join("run.assay.jsonl"), out.join("aside"));
     assert_eq!(place.lost(9), None);
     fs::rename(&path, &aside).expect("moved");
-    is_elsewhere(&place, "moved, it or its folder");
+    is_elsewhere(&place, "it or its folder was moved");
     symlink(&aside, &path).expect("a link");
     is_elsewhere(&place, "replaced by a link");
     fs::remove_file(&path).expect("removed");
@@ -43,7 +43,7 @@ fn it_is_said_why_a_path_leads_elsewhere() {
     assert_eq!(place.lost(9), None);
     // A folder that was moved and linked to leads there still.
     fs::rename(&out, dir.path().join("moved")).expect("moved");
-    is_elsewhere(&place, "moved, it or its folder");
+    is_elsewhere(&place, "it or its folder was moved");
     symlink(dir.path().join("moved"), &out).expect("a link");
     assert_eq!(place.lost(9), None);
     fs::remove_file(&path).expect("removed");
@@ -92,9 +92,10 @@ fn a_copy_goes_to_the_first_place_that_is_free_and_safe() {
 fn it_is_said_what_others_did_to_the_bytes() {
     let dir = tempfile::tempdir().expect("a folder");
     let (place, _) = placed(dir.path());
-    for (length, told) in
-        [(4, "was cut by somebody (it holds 4 of the 9"), (12, "it holds 12 bytes, and 9 were")]
-    {
+    for (length, told) in [
+        (4, "was truncated by another program (it has 4 of the 9"),
+        (12, "it has 12 bytes, and this run wrote 9"),
+    ] {
         place.file().set_len(length).expect("cut");
         assert!(place.lost(9).is_some_and(|why| why.contains(told)), "{:?}", place.lost(9));
     }

@@ -3,6 +3,7 @@
 use super::{Place, Step};
 use crate::block::{Axis, Chart, ChartKind, Line, LinePoint, Table};
 use crate::sections::figures::value_words;
+use crate::sections::names::placement_words;
 use crate::sections::{column, number, right, text};
 use model::VerdictKind;
 use model::vocabulary::MetricId;
@@ -10,7 +11,7 @@ use model::vocabulary::nexmark as ids;
 
 const CPU: &str = "CPU% of the TaskManager's CPUs";
 const EVENTS: &str = "events, 1/s";
-const EACH: &str = "events for each % of CPU, 1/s";
+const EACH: &str = "events per % of CPU, 1/s";
 
 /// One metric over another, of every placement.
 struct Kind {
@@ -24,24 +25,24 @@ struct Kind {
 const KINDS: [Kind; 3] = [
     Kind {
         id: "cpu",
-        title: "CPU% over events a second",
-        about: "What a rate shows as. On two threads of one core the line bends upwards: past about half of CPU% it climbs faster \
-                than the rate. Hollow: rejected.",
+        title: "CPU% over events per second",
+        about: "CPU% that each rate shows. On two threads of one core it rises faster than the rate from about half on. \
+                Hollow: rejected.",
         x: (ids::metric::RATE, EVENTS),
         y: (ids::metric::CPU, CPU),
     },
     Kind {
         id: "rate",
-        title: "Events a second over CPU%",
-        about: "What a CPU% does. Never extrapolate it: plan by the greatest rate, less a margin. Hollow: rejected.",
+        title: "Events per second over CPU%",
+        about: "Rate at each CPU%. Do not extrapolate: plan with the maximum rate minus a margin. Hollow: rejected.",
         x: (ids::metric::CPU, CPU),
         y: (ids::metric::RATE, EVENTS),
     },
     Kind {
         id: "attainment",
-        title: "Attainment: events for each % of CPU",
-        about: "Rising at light load: the fixed part is shared by more events. Falling towards full load: each further percent of \
-                CPU buys less, as on two threads of one core. Hollow: rejected.",
+        title: "Attainment: events per % of CPU",
+        about: "Rising at light load: more events share the fixed cost. Falling towards full load: each further percent of \
+                CPU adds less, as on two threads of one core. Hollow: rejected.",
         x: (ids::metric::CPU, CPU),
         y: (ids::metric::ATTAINMENT, EACH),
     },
@@ -58,7 +59,7 @@ fn chart(places: &[Place], id: &str, kind: &Kind) -> Chart {
         let point = |step: &Step| {
             let (x, y) = (step.judged(kind.x.0)?, step.judged(kind.y.0)?);
             rows.push(vec![
-                text(*name),
+                text(placement_words(name)),
                 number(step.load.to_string()),
                 number(value_words(x)),
                 number(value_words(y)),
@@ -71,7 +72,11 @@ fn chart(places: &[Place], id: &str, kind: &Kind) -> Chart {
                 hollow: [x, y].iter().any(|judged| judged.analysis.verdict.kind == VerdictKind::Rejected),
             })
         };
-        Line { name: name.to_string(), points: steps.iter().filter_map(point).collect(), joined: true }
+        Line {
+            name: placement_words(name).to_string(),
+            points: steps.iter().filter_map(point).collect(),
+            joined: true,
+        }
     });
     let lines = lines.collect();
     Chart::new(

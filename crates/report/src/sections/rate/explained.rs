@@ -56,13 +56,16 @@ fn repeats(suite: &Suite) -> String {
     let runs = suite.parts.iter().filter_map(|part| Some((part, part.runs.as_ref()?)));
     let worst = runs.max_by(|(_, one), (_, other)| one.cv.total_cmp(&other.cv));
     let Some((worst, most)) = worst else {
-        return "One run of each component: whether they repeat is not known".to_string();
+        return "One run of each component: repeatability is unknown".to_string();
     };
     let swinging = swinging(suite);
     let Some(((part, runs), others)) = swinging.split_first() else {
         let each = if suite.parts.len() == 1 { "The component repeats" } else { "All components repeat" };
         let cv = most.cv_in_words();
-        return format!("{each} within what its runs scatter: the largest {cv} is that of {}", worst.name());
+        return format!(
+            "{each} within the scatter of its runs; the largest {cv} is that of {}",
+            worst.name()
+        );
     };
     let mut words =
         format!("Runs of {} lie {} apart, {}", part.name(), percent(runs.apart), runs.cv_in_words());
@@ -128,12 +131,10 @@ fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<S
     let map = maps.iter().find(|map| map.speeds().is_some()).or(maps.first());
     sentences.push(match (map, unknown) {
         (Some(map), Some(why)) => {
-            format!("{}; where these runs lay is not known: {why}", capital(&map.words()))
+            format!("{}; the memory of these runs is unknown: {why}", capital(&map.words()))
         }
         (Some(map), None) => capital(&map.words()),
-        (None, _) => {
-            "Whether they follow where their memory lay: `assay rate --with-map`, as root".to_string()
-        }
+        (None, _) => "Test whether runs follow their memory: `assay rate --with-map`, as root".to_string(),
     });
     sentences
 }
@@ -193,13 +194,13 @@ fn bounds(diagnosis: &Diagnosis, suite: &Suite) -> Table {
 
 fn lay(found: &[Placed]) -> Vec<Block> {
     let columns = columns(
-        "component | slow memory of each run, %: | measured: | predicted: | what remains: | \
-         correlation: | which means",
+        "component | slow memory of each run, %: | measured: | predicted: | remainder: \
+                 | correlation: | meaning",
     );
     let plus_minus = |swing: f64| format!("±{:.1} %", 100.0 * swing);
     let row = |one: &Placed| {
         let means = |joined: &Joined| match joined.follows {
-            Follows::Steady => "alike: nothing to explain",
+            Follows::Steady => "equal: nothing to explain",
             Follows::Memory => "follows its memory",
             Follows::Partly => "follows its memory in part",
             Follows::Not => "not its memory",
@@ -217,7 +218,7 @@ fn lay(found: &[Placed]) -> Vec<Block> {
             Err(why) => {
                 let empty = (0..5).map(|_| number("–"));
                 let ends = [text(one.part.name())].into_iter().chain(empty);
-                ends.chain([text(format!("not known: {why}"))]).collect()
+                ends.chain([text(format!("unknown: {why}"))]).collect()
             }
         }
     };
@@ -271,7 +272,7 @@ fn over_measured(known: &[(&str, &Joined)]) -> Chart {
         lines("measured, % of the mean", "predicted, % of the mean", known.iter().map(line).collect()),
         data(known),
     )
-    .about("A point a run. On the diagonal where memory lay explains the run.")
+    .about("One point per run. On the diagonal, the share of slow memory explains the run.")
 }
 
 fn in_turn(known: &[(&str, &Joined)]) -> Chart {
@@ -308,7 +309,7 @@ fn remains(known: &[(&str, &Joined)]) -> Table {
 }
 
 fn footprints(steps: &[Escalated]) -> Table {
-    let columns = columns("component | footprint of a node: | CV: | runs apart: | in order | memory decides");
+    let columns = columns("component | footprint per node: | CV: | runs apart: | in order | memory decides");
     let rows = steps.iter().flat_map(|one| {
         one.steps.iter().enumerate().map(|(at, step)| {
             let shows = one.shows.as_ref().filter(|shows| shows.step == at);
@@ -374,8 +375,8 @@ fn over_time(diagnosis: &Diagnosis, suite: &Suite) -> Option<Chart> {
             .folded(),
         )
         .about(
-            "Work of all copies in each span of a run, runs behind each other, as percent of the \
-                 component's mean: what a component moves through memory goes with its work.",
+            "Work of all copies in each span of a run, in the order of runs, as percent of \
+                 the component's mean. Memory traffic follows this work.",
         )
     })
 }

@@ -4,6 +4,7 @@ mod charts;
 
 use crate::block::{Block, Cell, Section, Table};
 use crate::sections::figures::value_words;
+use crate::sections::names::placement_words;
 use crate::sections::{column, number, right, text};
 use diagnose::Diagnosis;
 use diagnose::capacity::{self, Level, Levels, SAID, Second, Study, yield_words};
@@ -30,11 +31,11 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     blocks.extend(charts::all(&study).into_iter().map(Block::from));
     let absent = absent(diagnosis);
     if !absent.is_empty() {
-        blocks.push(Block::Prose(format!("not measured here: {absent}")));
+        blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
     Some(Section::new(ID, "What CPU% hides", blocks).about(
-        "Fixed work at rising load, by one CPU, by two threads of a core, by separate cores. CPU% \
-                 is the kernel's: what its idle time leaves.",
+        "Fixed work at rising load, on one CPU, on two threads of one core, on separate \
+                 cores. CPU% is the kernel's: 100 % minus idle time.",
     ))
 }
 
@@ -57,23 +58,21 @@ pub fn sentences(study: &Study) -> Vec<String> {
 fn words(study: &Study) -> String {
     let mut sentences = Vec::new();
     if let Some(why) = study.doubt() {
-        sentences.push(format!("Nothing is concluded here: {why}."));
+        sentences.push(format!("No conclusion: {why}."));
     } else if study.sentence(0.5).is_some_and(|half| !half.has_interval()) {
         sentences.push("One pass has no interval.".to_string());
     }
     if !study.smt {
         sentences.push(
-            "This machine shows no SMT: the same study on two cores, whose work should go in a straight line with CPU%.".to_string(),
+            "This host shows no SMT. The same study ran on two cores, whose work should rise in a straight line with CPU%.".to_string(),
         );
     }
     if let (true, [only]) = (study.smt, study.seconds.as_slice()) {
-        sentences.push(format!("Only the kind {} was measured: other work may use more or less.", only.kind));
+        sentences.push(format!("Only the kind {} was measured: other work may differ.", only.kind));
     }
     sentences.push(match study.no_ipc {
-        Some(why) => format!(
-            "IPC is not available here: {why}. Work per second of CPU time stands in its place, under its own name."
-        ),
-        None => "IPC is counted by the CPU, in user space.".to_string(),
+        Some(why) => format!("IPC is not available: {why}. Work per second of CPU time replaces it."),
+        None => "The CPU counts IPC in user space.".to_string(),
     });
     sentences.join(" ")
 }
@@ -98,13 +97,13 @@ fn truths(study: &Study) -> Option<Table> {
     let rows: Vec<Vec<Cell>> = SAID.iter().filter_map(row).collect();
     let whose = if study.smt { "CPU% of a core's threads" } else { "CPU% of two cores" };
     let first = if study.smt { "one thread first" } else { "one core first" };
-    let mut columns = vec![right(whose), right(&format!("used, loop, {first} (95 %)"))];
-    columns.extend(yields.map(|_| right(&format!("used, any of {kinds} kinds measured"))));
+    let mut columns = vec![right(whose), right(&format!("in use, loop, {first} (95 %)"))];
+    columns.extend(yields.map(|_| right(&format!("in use, range of {kinds} kinds"))));
     columns.extend([
         right("work can grow to"),
         right(&format!("with {:.0} % kept free", study.free * 100.0)),
-        right("CPU% promises"),
-        right("used, loop, all CPUs alike"),
+        right("CPU% suggests"),
+        right("in use, loop, all CPUs alike"),
     ]);
     (!rows.is_empty()).then_some(Table::new(columns, rows))
 }
@@ -116,13 +115,13 @@ fn of_all_kinds(sentence: &Sentence, says: f64, yields: [f64; 2]) -> String {
     let by_yield = yields.map(|s| spread_first(says, s.max(1.0), 2, 1.0));
     let used = sentence.used();
     let (low, high) = (by_yield[1].min(used.lo), by_yield[0].max(used.hi));
-    format!("{:.0} to {:.0} %", (100.0 * low + 1e-6).floor(), (100.0 * high - 1e-6).ceil())
+    format!("{:.0}–{:.0} %", (100.0 * low + 1e-6).floor(), (100.0 * high - 1e-6).ceil())
 }
 
 fn ratio_words(ratio: Option<&Ratio>) -> String {
     let Some(ratio) = ratio else { return "–".to_string() };
     match ratio.interval {
-        Some(between) => format!("{:.2} ({:.2} to {:.2})", ratio.ratio, between.low, between.high),
+        Some(between) => format!("{:.2} ({:.2}–{:.2})", ratio.ratio, between.low, between.high),
         None => format!("{:.2}", ratio.ratio),
     }
 }
@@ -168,7 +167,7 @@ fn absent(diagnosis: &Diagnosis) -> String {
     for planned in own {
         let Some(why) = planned.unmet.as_deref() else { continue };
         let why = if why.starts_with("budget") { "no time in the budget" } else { why };
-        let words = format!("{} ({why})", planned.case.placement.name);
+        let words = format!("{} ({why})", placement_words(&planned.case.placement.name));
         if !said.contains(&words) {
             said.push(words);
         }
@@ -200,7 +199,7 @@ mod tests {
         let section = section(&diagnosis).expect("a study");
         let concluded = conclusion(&diagnosis).join(" ");
         for words in [
-            "CPU% says 50, one thread of each core busy: 80 % (79 to 81) are used; work can grow to 1.25 times today's (1.24 to 1.26), not 2.00 times",
+            "CPU% says 50, one thread of each core busy: 80 % (79–81) are used; work can grow to 1.25 times today's (1.24–1.26), not 2.00 times",
             "Capacity at 100 %: 125 M/s (125 to 125)",
             "with 20 % kept free, 100 M/s (99.8 to 100), which CPU% shows as 50 (49 to 51) with idle cores taken first, 6",
         ] {
@@ -208,7 +207,7 @@ mod tests {
         }
         assert!(concluded.starts_with("Capacity at 100 %"), "the report begins with it: {concluded}");
         let truths = texts(tables(&section)[0]);
-        assert_eq!(truths[3][1..2], ["80 % (79 to 81)"], "{truths:?}");
+        assert_eq!(truths[3][1..2], ["80 % (79–81)"], "{truths:?}");
         let all = charts(&section);
         let ids: Vec<&str> = all.iter().map(|chart| chart.id.as_str()).collect();
         let names =
@@ -234,10 +233,10 @@ mod tests {
         assert!(prose(&one).contains("Only the kind loop was measured"), "{}", prose(&one));
         let kinds = [("loop", 1.25), ("chase", 1.9), ("stream", 0.7)];
         let three = section(&diagnose(made_of(&kinds, true))).expect("a study");
-        assert!(titles(&three)[2].contains("any of 3 kinds measured"), "{:?}", titles(&three));
+        assert!(titles(&three)[2].contains("range of 3 kinds"), "{:?}", titles(&three));
         let mut last = 0.0;
         for row in texts(tables(&three)[0]) {
-            let ends: Vec<f64> = row[2].split(' ').filter_map(|word| word.parse().ok()).collect();
+            let ends: Vec<f64> = row[2].split([' ', '–']).filter_map(|word| word.parse().ok()).collect();
             assert!(ends.len() == 2 && ends[1] <= 100.0 && ends[1] >= last, "{row:?}");
             last = ends[1];
         }
@@ -257,7 +256,7 @@ mod tests {
         }
         let section = section(&disturbed).expect("a study");
         let prose = self::prose(&section);
-        assert!(prose.contains("Nothing is concluded here"), "{prose}");
+        assert!(prose.contains("No conclusion: "), "{prose}");
         assert!(conclusion(&disturbed).is_empty());
         assert_eq!(tables(&section).len(), 1, "no table of truths");
         let hidden = diagnose(made(1.25, false));

@@ -3,6 +3,7 @@
 //! TELL`.
 
 use super::super::figures::{cv_in_words, median_words, spread_words};
+use super::super::names::placement_words;
 use super::super::{columns, guard, number, text};
 use super::{Answer, sentence};
 use crate::block::Table;
@@ -52,7 +53,7 @@ fn repeats(diagnosis: &Diagnosis, results: &[&Judged]) -> (String, Tone, String)
     match found {
         Some(finding) => (format!("SWINGS BY {}", percent(widest)), Tone::Care, finding.headline.clone()),
         None => {
-            let said = format!("Its result is steady: runs scatter by {} at most.", percent(widest));
+            let said = format!("Its result is steady: runs scatter by at most {}.", percent(widest));
             ("STABLE".to_string(), Tone::Good, said)
         }
     }
@@ -64,7 +65,7 @@ fn table(results: &[&Judged]) -> Table {
         let estimate = judged.analysis.figure();
         vec![
             text(guard::name(&judged.series)),
-            text(judged.series.case.placement.name.to_string()),
+            text(placement_words(&judged.series.case.placement.name)),
             number(median_words(judged)),
             number(spread_words(judged)),
             number(cv_in_words(judged).unwrap_or("–".to_string())),

@@ -55,7 +55,7 @@ fn sentences(pauses: &Pauses) -> Vec<String> {
     });
     let mut said = Vec::new();
     if pauses.guest == Some(false) {
-        said.push("This is no guest: no hypervisor lies below, and no host takes its CPUs.".to_string());
+        said.push("This is bare metal: no hypervisor runs below, and no host takes CPU time.".to_string());
     }
     if let Some(words) = pauses.pairs_words() {
         said.push(sentence(&words));
@@ -63,7 +63,7 @@ fn sentences(pauses: &Pauses) -> Vec<String> {
     said.extend(most.map(|most| taken(most, pauses.guest)));
     said.extend(doubt.filter(|_| pauses.withheld().is_empty()));
     said.push(format!(
-        "Pauses of 4 ms for less than {} of the time would not have been seen.",
+        "Pauses of 4 ms that take less than {} of the time stay unseen.",
         percent(unseen(pauses))
     ));
     said

@@ -73,7 +73,7 @@ fn set(swept: &Swept, advised: &Advised) -> String {
 pub fn profile(diagnosis: &Diagnosis) -> Option<Answer> {
     diagnosis.run.header.factors.as_ref()?;
     let Some(shared) = diagnosis.shared_out() else {
-        let why = "Too little was measured to share anything out.".to_string();
+        let why = "Too little was measured to attribute the difference.".to_string();
         return Some(Answer::new(NO_CONCLUSION, Tone::Care).sentences([why]));
     };
     let found = diagnosis.findings.iter().find(|finding| SHARES == finding.rule);
@@ -92,7 +92,7 @@ pub fn profile(diagnosis: &Diagnosis) -> Option<Answer> {
     let said = match found {
         Some(own) => vec![own.headline.clone(), own.advice.clone()],
         None => vec![format!(
-            "All turned, {} changes by {}: too uncertain to say more",
+            "With all settings changed, {} changes by {}: too uncertain for more",
             shared.metric.title,
             effect_words(&shared.shares.total)
         )],

@@ -61,7 +61,7 @@ fn what_noise_could_hide_is_said_and_not_cut() {
     let shown = of(&diagnose(noisy));
     let text = printed(&shown, 60);
     assert_eq!(shown.word, "CANNOT TELL");
-    assert!(text.contains("would settle it") && !text.contains('…'), "{text}");
+    assert!(text.contains("or a higher --limit") && !text.contains('…'), "{text}");
 }
 
 #[test]

@@ -77,6 +77,6 @@ pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String
             },
             Table::new(columns, rows).folded(),
         )
-        .about("Each as a share of its highest. A letter stands where a region begins."),
+        .about("Each as a share of its highest value. A letter marks the start of a region."),
     )
 }

@@ -28,9 +28,7 @@ pub fn drawing(axis: &Axis, bars: &[Bar]) -> Drawing {
     let lost = bars.iter().filter(|bar| bar.verdict.usable() && !drawable(axis.scale, bar.value)).count();
     let mut drawing = Drawing::one(rows::html(&rows, scaled.as_ref(), &title(axis)));
     if lost > 0 {
-        drawing
-            .notes
-            .push(format!("{lost} of the values have no place on this axis; the table below has them."));
+        drawing.notes.push(format!("{lost} of the values do not fit this axis; the table below has them."));
     }
     drawing
 }

@@ -296,12 +296,12 @@ fn notes([x, y]: [&Axis; 2], lines: &[Line], marks: &Marks) -> Vec<String> {
     let mut notes = Vec::new();
     if !marks.outside.is_empty() {
         let outside: Vec<String> = marks.outside.iter().map(|text| plain(text, NAME)).collect();
-        notes.push(format!("Outside the drawing: {}.", outside.join(", ")));
+        notes.push(format!("Outside the chart: {}.", outside.join(", ")));
     }
     let points = lines.iter().flat_map(|line| &line.points);
     let lost = points.filter(|point| !(drawable(x.scale, point.x) && drawable(y.scale, point.y))).count();
     if lost > 0 {
-        notes.push(format!("{lost} of the values have no place on these axes; the table below has them."));
+        notes.push(format!("{lost} of the values do not fit these axes; the table below has them."));
     }
     notes
 }

@@ -43,7 +43,7 @@ pub fn drawing(
     let mut notes = Vec::new();
     if grouped {
         notes.push(format!(
-            "{} rows are drawn as {} groups of up to {} neighbours, each cell the median of its group.",
+            "{} rows are drawn as {} groups of up to {} neighbours. Each cell is the median of its group.",
             counts[0],
             orders[0].y.len(),
             groups[0]

@@ -124,10 +124,10 @@ fn key(strips: &[Strip], span: Span) -> String {
     let signs = [
         (true, "k-dot", "one sample"),
         (dots().any(|dot| dot.warm_up), "k-open", "warm-up, not counted"),
-        (dots().any(|dot| is_beyond(dot, span)), "k-far", "further out than the drawing"),
+        (dots().any(|dot| is_beyond(dot, span)), "k-far", "outside the chart"),
         (true, "k-tick", "median"),
         (strips.iter().any(|strip| strip.low_high.is_some()), "k-bar", "its 95 % interval"),
-        (care, "k-care", "to be read with care"),
+        (care, "k-care", "read with care"),
     ];
     let shown = signs.iter().filter(|(occurs, ..)| *occurs && !strips.is_empty());
     shown.map(|(_, class, words)| format!("<span><i class=\"{class}\"></i>{words}</span>")).collect()

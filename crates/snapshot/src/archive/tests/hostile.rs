@@ -40,7 +40,7 @@ fn what_is_nothing_of_ours_is_told_what_can_be_read() {
     }
     let mut other = Made::default();
     let why = refused(&other.file("photos/cat.txt", "meow").done());
-    assert!(why.contains("holds nothing of a machine"), "{why}");
+    assert!(why.contains("has no data of a host"), "{why}");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn bombs_end_at_their_limit() {
     for at in 0..30 {
         large.file(&format!("x/proc/{at}"), &"y".repeat(4000));
     }
-    assert!(refused(&large.done()).contains("larger than any machine"));
+    assert!(refused(&large.done()).contains("larger than any host"));
     // A text that is none, without end.
     assert!(refused(&[b'x'; 5000]).contains("no archive"));
 }
@@ -126,7 +126,7 @@ fn two_machines_are_two_and_archives_in_an_archive_are_named() {
     let mut made = Made::default();
     made.file("case/sosreport-a.tar.xz", "packed").file("case/sosreport-b.tar.xz", "packed");
     let said = read_bytes(&made.done()).expect_err("archives");
-    let words = "it holds archives itself (case/sosreport-a.tar.xz, case/sosreport-b.tar.xz)";
+    let words = "it contains archives (case/sosreport-a.tar.xz, case/sosreport-b.tar.xz)";
     assert!(said.starts_with(words), "{said}");
     // Beside a machine they are of no interest.
     let mut with = sosreport(&modules(2, 16));

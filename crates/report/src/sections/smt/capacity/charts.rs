@@ -4,6 +4,7 @@
 use super::ratio_words;
 use crate::block::{Axis, Cell, Chart, ChartKind, Column, Line, LinePoint, Table};
 use crate::sections::figures::value_words;
+use crate::sections::names::placement_words;
 use crate::sections::{column, number, right, text};
 use diagnose::capacity::{Arm, Level, Study};
 use model::vocabulary::MetricId;
@@ -53,8 +54,8 @@ fn over_cpu(study: &Study, metric: MetricId) -> Vec<Line> {
 fn arm_name(study: &Study, arm: &Arm) -> String {
     let cpus = &arm.case.placement;
     match (arm.name(), study.smt) {
-        ("one-cpu", true) => "one-cpu: one thread of a core".to_string(),
-        (name, _) => format!("{name}: CPUs {}", cpus.cpus()),
+        ("one-cpu", true) => "one CPU: one thread of a core".to_string(),
+        (name, _) => format!("{}: CPUs {}", placement_words(name), cpus.cpus()),
     }
 }
 
@@ -65,7 +66,7 @@ fn data(study: &Study) -> Table {
         (ids::metric::PERFORMANCE, "work"),
         (ids::metric::CPU, "CPU%, together"),
         (ids::metric::CPU_TICKS, "as top adds it up"),
-        (ids::metric::ATTAINMENT, "work for each %"),
+        (ids::metric::ATTAINMENT, "work per %"),
         (ids::metric::IPC, "IPC"),
         (ids::metric::PER_BUSY, "work per busy second"),
         (ids::metric::BUSY_BOTH, "both at work"),
@@ -86,7 +87,7 @@ fn data(study: &Study) -> Table {
     for arm in &study.arms {
         let is_pair = study.pair().is_some_and(|pair| std::ptr::eq(pair.case, arm.case));
         for level in &arm.levels {
-            let mut row = vec![text(arm.name()), number(level.level.to_string())];
+            let mut row = vec![text(placement_words(arm.name())), number(level.level.to_string())];
             row.extend(
                 there
                     .iter()
@@ -95,7 +96,7 @@ fn data(study: &Study) -> Table {
             let used = s.filter(|_| is_pair).and_then(|s| level.used(s, study.smt));
             row.push(number(used.map_or(String::new(), |used| match used.lo == used.hi {
                 true => percent(used.mid),
-                false => format!("{} ({} to {})", percent(used.mid), percent(used.lo), percent(used.hi)),
+                false => format!("{} ({}–{})", percent(used.mid), percent(used.lo), percent(used.hi)),
             })));
             let verdict =
                 level.judged(ids::metric::PERFORMANCE).map(|judged| judged.analysis.verdict.clone());
@@ -130,8 +131,8 @@ fn performance(study: &Study) -> Option<Chart> {
     chart(
         "performance",
         "Work done over CPU%",
-        "Medians with their 95 % intervals, a point a level. Two threads of a core that share it bend where separate cores go on. \
-         Hollow: rejected."
+        "Medians with 95 % intervals, one point per level. Two threads of one core bend \
+                 where two cores keep rising. Hollow: rejected."
             .into(),
         ["CPU% of the placement's CPUs", &format!("work, {unit}")],
         over_cpu(study, ids::metric::PERFORMANCE),
@@ -154,7 +155,7 @@ fn ratios(study: &Study) -> Option<Chart> {
                 let alone = one.levels.iter().find(|alone| alone.level == level.level)?;
                 let ratio = level.over(alone, metric)?;
                 rows.push(vec![
-                    text(arm.name()),
+                    text(placement_words(arm.name())),
                     number(level.level.to_string()),
                     number(ratio_words(Some(&ratio))),
                 ]);
@@ -174,8 +175,8 @@ fn ratios(study: &Study) -> Option<Chart> {
     chart(
         "ratio",
         title,
-        "Pairs of a pass, with the 95 % interval of their median. 1: each of two works as if it were alone. Threads of one core fall \
-         towards half of their yield as load grows."
+        "Pairs from one pass, with the 95 % interval of their median. 1: each of the \
+                 two works as if alone. Threads of one core fall towards half of their yield as load grows."
             .into(),
         ["level of load", "two over one"],
         lines,
@@ -193,7 +194,7 @@ fn cpu_of_levels(study: &Study) -> Option<Chart> {
             let point = |level: &Level| {
                 let cpu = cpu_percent(arm, level)?;
                 rows.push(vec![
-                    text(arm.name()),
+                    text(placement_words(arm.name())),
                     number(level.level.to_string()),
                     number(level.judged(ids::metric::CPU).map_or(String::new(), value_words)),
                 ]);
@@ -213,8 +214,8 @@ fn cpu_of_levels(study: &Study) -> Option<Chart> {
     chart(
         "cpu",
         "CPU% at each level of load",
-        "Rests are as long in every placement: threads that share a core take longer over a request, and so show more CPU% for the \
-         same load."
+        "Pauses are equal in all placements. Threads that share a core take longer per \
+                 request, so they show more CPU% for the same load."
             .into(),
         ["level of load", "CPU% of the placement's CPUs"],
         lines,
@@ -227,21 +228,26 @@ fn attainment(study: &Study) -> Option<Chart> {
         arm.levels.iter().map(|level| {
             let cpu = cpu_percent(arm, level).map_or("–".to_string(), |cpu| format!("{cpu:.1} %"));
             let work = level.judged(ids::metric::ATTAINMENT).map_or("–".to_string(), value_words);
-            vec![text(arm.name()), number(level.level.to_string()), number(cpu), number(work)]
+            vec![
+                text(placement_words(arm.name())),
+                number(level.level.to_string()),
+                number(cpu),
+                number(work),
+            ]
         })
     });
-    let columns = vec![column("placement"), right("level"), right("CPU%"), right("work for each % of CPU")];
+    let columns = vec![column("placement"), right("level"), right("CPU%"), right("work per % of CPU")];
     chart(
         "attainment",
-        "Attainment: work for each % of CPU",
-        "Flat where CPU% tells the truth. Falling: each further percent of CPU buys less work.".into(),
-        ["CPU% of the placement's CPUs", "work for each % of CPU"],
+        "Attainment: work per % of CPU",
+        "Flat: CPU% matches the work done. Falling: each further percent of CPU adds less work.".into(),
+        ["CPU% of the placement's CPUs", "work per % of CPU"],
         over_cpu(study, ids::metric::ATTAINMENT),
         Table::new(columns, rows).folded(),
     )
 }
 
-/// How far the work done is ahead of CPU%, on a core whose threads are taken one after the other.
+/// Work done minus CPU%, on a core whose threads are taken one after the other.
 fn gap(study: &Study) -> Option<Chart> {
     let core = study.first()?;
     let points = core.attainment();
@@ -249,7 +255,7 @@ fn gap(study: &Study) -> Option<Chart> {
         vec![number(percent(*share)), number(percent(*attained)), number(percent(attained - share))]
     });
     let line = Line {
-        name: "work done less CPU%".into(),
+        name: "work done minus CPU%".into(),
         points: points
             .iter()
             .map(|(share, attained)| LinePoint::at(share * 100.0, (attained - share) * 100.0))
@@ -263,9 +269,9 @@ fn gap(study: &Study) -> Option<Chart> {
     let columns = vec![right("CPU%"), right("share of the capacity"), right("ahead of CPU%")];
     chart(
         "gap",
-        "How far the work done is ahead of CPU%",
+        "Work done minus CPU%",
         format!(
-            "Share of the capacity that is used, less CPU%: at most {}{interval} at {} CPU. {}",
+            "Share of the capacity in use minus CPU%: at most {}{interval} at {} CPU. {}",
             percent(found.gap),
             percent(found.at),
             if study.smt {
