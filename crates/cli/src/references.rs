@@ -1,5 +1,5 @@
-//! Which references a verb reads its figures by: what `--reference` names, then what the user kept
-//! with `assay reference add`, then the published table.
+//! The references for a verb's figures: `--reference`, then the user's own (`assay reference add`),
+//! then the published table.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -59,7 +59,7 @@ pub fn kept() -> anyhow::Result<References> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_table(path)).collect();
     files.sort();
     let mut references = References::published();
-    // The first by name is asked first.
+    // The first by name wins.
     for file in files.iter().rev() {
         match table(file) {
             Ok(rows) => references = references.with_table(&name_of(file), rows),

@@ -40,7 +40,7 @@ pub struct AdvisedOf {
     pub setting: Rate,
     /// Compromises whose true response is more than [`MAX_RESPONSE_LOSS`] worse.
     pub worse: Rate,
-    /// Intervals of gains that hold the truth.
+    /// Intervals of gains that contain the truth.
     pub covered: Rate,
     /// Sweeps in which the effect asked for would have been seen in the end.
     pub seen: Rate,
@@ -52,7 +52,7 @@ sums!(AdvisedOf: anything, region, setting, worse, covered, seen, passes);
 
 /// The effect that is asked for, and the fewest passes.
 const ASKED: f64 = 0.05;
-const LEAST: u32 = 4;
+const MIN_PASSES: u32 = 4;
 /// What the better throughput elsewhere costs, as logarithms: of time, of response.
 const TRAP: [f64; 2] = [-0.10, 0.34];
 
@@ -66,10 +66,7 @@ struct Truth {
 
 impl Truth {
     fn draw(of: Advising, inside: bool, rng: &mut Rng) -> Truth {
-        let shape = match of.curve {
-            true => Shape { columns: 12, rows: 1 },
-            false => Shape { columns: 7, rows: 7 },
-        };
+        let shape = if of.curve { Shape { columns: 12, rows: 1 } } else { Shape { columns: 7, rows: 7 } };
         let mut levels = [vec![0.0; shape.cells()], vec![0.0; shape.cells()]];
         let mut cells = Vec::new();
         if of.planted {
@@ -161,7 +158,7 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
             let now = *passes as usize;
             ending.is_due(now) && ending.look(now, smallest(*passes), ASKED.ln_1p())
         };
-        let passes = (LEAST..of.most).find(is_over).unwrap_or(of.most);
+        let passes = (MIN_PASSES..of.most).find(is_over).unwrap_or(of.most);
         let kept = until(passes);
         let questions = kept.each_ref().map(|looks| truth.question(looks, &places, trial as u64));
         let [Some(target), Some(response)] = questions.each_ref().map(surface) else { continue };

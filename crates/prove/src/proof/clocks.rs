@@ -1,4 +1,4 @@
-//! Does the figure at a clock hold the truth, and is a wrong clock noticed?
+//! Does the figure at a clock contain the truth, and is a wrong clock noticed?
 //!
 //! The clock is the one of a recorded guest: three plateaus, which a process takes as a whole.
 
@@ -49,7 +49,7 @@ fn reading(clock: f64, rng: &mut Rng) -> f64 {
 pub struct Clocked {
     /// Of all series, those brought to the clock.
     pub adjusted: Rate,
-    /// Of all series, those whose figure holds its own truth: the time at the clock, or as the
+    /// Of all series, those whose figure contains its own truth: the time at the clock, or as the
     /// series ran after a veto.
     pub covered: Rate,
     /// Mean half-widths of ln(time): at the clock, of series brought to it; as it ran, of all.

@@ -86,7 +86,7 @@ pub struct Runs {
 /// What comparing such runs comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contrasted {
-    /// 95 % intervals that hold what was planted.
+    /// 95 % intervals that contain what was planted.
     pub covered: Rate,
     /// Called different, of one metric alone: p at most 5 %, an interval without 1, and 2 % apart
     /// at least.
@@ -145,7 +145,7 @@ impl Runs {
     }
 }
 
-/// Values of which each scale of time has a part that is drawn anew that often: Voss's way to 1/f
+/// Values of which each scale of time has a part that is redrawn that often: Voss's way to 1/f
 /// noise.
 fn flicker(spread: f64, count: usize, rng: &mut Rng) -> Vec<f64> {
     const SCALES: u32 = 10;

@@ -23,7 +23,7 @@ pub struct Knobs {
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedOut {
-    /// 95 % intervals that hold the truth.
+    /// 95 % intervals that contain the truth.
     pub total: Rate,
     pub mains: Rate,
     pub pairs: Rate,
@@ -31,7 +31,7 @@ pub struct SharedOut {
     /// The same of mains by passes alone: the mean over passes of `ln(knob / before)` with
     /// Student's interval.
     pub by_pass: Rate,
-    /// Half-widths of those over half-widths of ours, summed.
+    /// Half-widths of those over half-widths of Assay's, summed.
     pub by_pass_width: f64,
     /// Runs in which a knob without effect is called strong.
     pub false_strong: Rate,

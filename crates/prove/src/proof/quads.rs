@@ -13,8 +13,8 @@ const NOISE: f64 = 0.01;
 /// The machine's speed goes as a first-order autoregression over executions.
 const DRIFT: f64 = 0.97;
 const DRIFT_STEP: f64 = 0.005;
-/// Chance that the clock is drawn anew before an execution, and the errors around its plateau and
-/// of its reading.
+/// Chance that the clock is redrawn before an execution, and the errors around its plateau and of
+/// its reading.
 const JUMP: f64 = 0.15;
 const WANDER: f64 = 0.002;
 const READING_ERROR: f64 = 0.001;
@@ -48,7 +48,7 @@ const UNEVEN: f64 = 0.1;
 /// What the second CPU is slower by.
 const SEAT: f64 = 0.02;
 
-/// The same where others disturb: in turn, or both at once on two CPUs that they swap for every
+/// The same where others disturb: alternately, or both at once on two CPUs that they swap for every
 /// other round.
 pub fn disturbed(planted: f64, at_once: bool, trials: usize, seed: u64) -> InTurn {
     over(trials, seed, |_, rng, found: &mut InTurn| {

@@ -120,7 +120,7 @@ pub struct Swept {
     pub found: Rate,
     /// Sweeps in which a question has an answer that was not planted.
     pub invented: Rate,
-    /// 95 % intervals of cells that hold the truth.
+    /// 95 % intervals of cells that contain the truth.
     pub covered: Rate,
     /// Planted cells that lie in a region of the planted kind (and direction).
     pub kinds: Rate,

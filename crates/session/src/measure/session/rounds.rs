@@ -10,11 +10,11 @@ use stats::spend::{PrecisionTargets, VisitGoals, VisitPart, worthwhile};
 use super::{Ended, Loop, Progress};
 use crate::plan;
 
-/// Seconds of visits in a round; then all is looked at again.
+/// Seconds of visits per round, after which the choice is made again.
 const ROUND_S: f64 = 4.0;
 
 impl Loop<'_, '_> {
-    /// Rounds until the budget is over or nothing gains from more visits.
+    /// Rounds until the budget ends or no case gains from more visits.
     pub(super) fn rounds(
         &mut self,
         runnable: &[usize],
@@ -47,20 +47,20 @@ impl Loop<'_, '_> {
         Ok(Ended::Complete)
     }
 
-    /// Of two commands in turn, whether the quads so far are enough for both.
-    pub(super) fn told_apart(&self, case: usize) -> bool {
+    /// For two alternating commands: whether the quads so far are enough for both.
+    pub(super) fn difference_is_known(&self, case: usize) -> bool {
         let place = &self.plan()[case].case.placement.name;
         let all = series(&self.run);
         let mut arms =
             all.iter().filter(|series| series.metric.headline && series.case.placement.name == *place);
         let found = arms.next().zip(arms.next()).and_then(|(a, b)| versus(a, b));
-        // Whole quads only: else one arm would be ahead.
+        // Whole quads only, so that no arm is ahead.
         let passes = self.of_case(case).map(|visit| visit.pass + 1).max().unwrap_or(0);
         passes.is_multiple_of(2) && found.is_some_and(|found| found.is_enough())
     }
 
-    /// What gains from another visit, the most worthwhile first.
-    fn gaining(&self) -> Vec<VisitPart> {
+    /// What gains from another visit, most first.
+    fn gaining(&self) -> Vec<Part> {
         let profile = self.session.profile;
         let asked = PrecisionTargets {
             trusted: profile.precision,
@@ -81,10 +81,9 @@ impl Loop<'_, '_> {
         found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
 
-    /// Of these the first that fit into a round and into the budget, in a random order: cases with
-    /// those of their points that are to be visited, none where all are. One at least, if the
-    /// budget has room.
-    fn round(&self, gaining: Vec<VisitPart>, pass: u32) -> Vec<(usize, Vec<Params>)> {
+    /// The first of these that fit into a round and the budget, in random order: cases with the
+    /// points to visit (none: all). At least one, if the budget has room.
+    fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
         let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
         let (mut seconds, left) = (0.0, self.left_s());
         for part in gaining {
