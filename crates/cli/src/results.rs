@@ -270,7 +270,7 @@ pub fn within(path: &Path) -> Vec<Arm> {
 /// What a foreign result file holds; one byte more than may be tells a larger one apart.
 fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
+    rest.take(import::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
     Ok(bytes)
 }
 

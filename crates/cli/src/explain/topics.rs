@@ -3,7 +3,7 @@
 
 use compare::{peers, rows};
 use import::unixbench::doubts;
-use import::{own, repeats, speccpu};
+use import::{faults, repeats, speccpu};
 
 pub const HARNESS: &str = "harness";
 
@@ -177,52 +177,52 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/speccpu/score.rs",
     },
     Topic {
-        id: own::FAILED_IO,
+        id: faults::FAILED_IO,
         also: &[],
         title: "an imported result with I/O that failed",
-        sections: || fixed(own::FAILED_EXPLAINED),
+        sections: || fixed(faults::FAILED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::FIGURES_DISAGREE,
+        id: faults::FIGURES_DISAGREE,
         also: &[],
         title: "an imported result whose figures contradict each other",
-        sections: || fixed(own::DISAGREE_EXPLAINED),
+        sections: || fixed(faults::DISAGREE_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::INTERRUPTED,
+        id: faults::INTERRUPTED,
         also: &[],
         title: "an imported result of a run that was stopped",
-        sections: || fixed(own::INTERRUPTED_EXPLAINED),
+        sections: || fixed(faults::INTERRUPTED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::GENERATOR_BOUND,
+        id: faults::GENERATOR_BOUND,
         also: &[],
         title: "an imported result of a CPU that is read as one of a network",
-        sections: || fixed(own::BOUND_EXPLAINED),
+        sections: || fixed(faults::BOUND_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::THROTTLED,
+        id: faults::THROTTLED,
         also: &[],
         title: "an imported result of a machine that was throttled",
-        sections: || fixed(own::THROTTLED_EXPLAINED),
+        sections: || fixed(faults::THROTTLED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::DOCUMENTED,
+        id: faults::DOCUMENTED,
         also: &[],
         title: "an imported result of a format that nobody here saw in use",
-        sections: || fixed(own::DOCUMENTED_EXPLAINED),
+        sections: || fixed(faults::DOCUMENTED_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {
-        id: own::UNSURE,
+        id: faults::UNSURE,
         also: &[],
         title: "an imported result whose passes lie too far apart by the tool's own word",
-        sections: || fixed(own::UNSURE_EXPLAINED),
+        sections: || fixed(faults::UNSURE_EXPLAINED),
         source: "crates/import/src/own.rs",
     },
     Topic {

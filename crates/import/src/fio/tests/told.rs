@@ -1,12 +1,12 @@
-//! What texts tell of a job, and what they leave out: announcements, blocks, shares, carries,
+//! What texts show of a job, and what they leave out: announcements, blocks, shares, carries,
 //! several systems in one text, and where data were.
 
 use serde_json::json;
 
 use super::kinds::{SUMS, alone, announced, document, job, keys, none, result, side};
 use super::{near, note, one, value};
+use crate::faults::{FAILED_IO, FIGURES_DISAGREE};
 use crate::fio::tests::{rules, skipped};
-use crate::own::{FAILED_IO, FIGURES_DISAGREE};
 use crate::{Imported, read};
 
 pub fn all(text: &str) -> Vec<Imported> {
@@ -46,7 +46,7 @@ fn a_result_belongs_to_the_nearest_announcement_that_fits_it() {
     // The nearest one is another one's by its blocks.
     let found = one(&(small.clone() + &big + &reads("t", 1, 20_000)));
     assert_eq!(value(&found, &format!("{}iops", RANDOM.replace("&op", "&job=t&op"))), 20_000.0);
-    // None is its own: nobody knows what it did.
+    // None is its own: its work is unknown.
     for other in [&big, &announced("t", 0, "randread", "64.0KiB")] {
         let found = one(&(other.clone() + &reads("t", 1, 20_000)));
         let key = iops_of(std::slice::from_ref(&found))[0].to_string();
@@ -423,7 +423,7 @@ fn hosts_and_copies_in_json_are_told_apart() {
         let found = all(&(once.clone() + between + &once));
         assert_eq!(found.len(), if between.starts_with('{') { 2 } else { 1 }, "{between}");
     }
-    // Headings of several are told.
+    // Several have their headings.
     let found = all(&format!("Before:\n{once}After:\n{}", document(90_000, on("", 900))));
     assert_eq!([told(&found[0], "heading"), told(&found[1], "heading")], ["Before", "After"]);
 }

@@ -220,7 +220,7 @@ impl Kind {
 
 /// Faults of an imported file, gathered while it is read.
 #[derive(Clone, Debug, Default)]
-pub struct Against {
+pub struct Faults {
     failed: Vec<Fact>,
     failed_more: usize,
     disagree: Vec<Fact>,
@@ -231,7 +231,7 @@ pub struct Against {
     throttled: Vec<Fact>,
 }
 
-impl Against {
+impl Faults {
     pub fn failed(&mut self, name: &str, text: &str, source: &str) {
         if self.failed.len() < QUOTED {
             self.failed.push(Fact::new(name.to_string(), short(text), source.to_string()));
@@ -483,7 +483,8 @@ pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
     if !plain || value <= 0.0 || value >= 100.0 {
         return None;
     }
-    let digits = if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { percent };
+    let digits =
+        if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { percent };
     // What stands before the point has two digits where something stands behind it: 2.5 is no 25.
     let pad = if digits.find('.') == Some(1) { "0" } else { "" };
     Some(format!("{stem}_p{pad}{}", digits.replace('.', "")))
