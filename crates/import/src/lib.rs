@@ -19,6 +19,7 @@ mod key;
 mod kit;
 mod names;
 mod nearest;
+mod percentiles;
 pub mod repeats;
 mod unwrap;
 
@@ -38,8 +39,7 @@ pub use kit::context::uncounted;
 pub use names::{names, whole};
 use unwrap::Plain;
 
-/// A larger file is none of those that are known here: the largest of them has some hundred
-/// kilobytes.
+/// Bytes of the largest file that is read: known results have some hundred kilobytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
@@ -130,7 +130,7 @@ tools! {
     pub lmbench
 }
 
-/// What one host's results in a file hold.
+/// The results of one host in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     pub format: Format,
@@ -142,13 +142,13 @@ pub struct Imported {
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
     pub figures: Vec<Figure>,
-    /// The figures for many that the file prints; none where the format has no such thing.
+    /// The indices that the file prints; empty where the format has none.
     pub index: Vec<Index>,
-    /// What was met in the file and is no figure, as sentences.
+    /// Sentences about the file that are no figure.
     pub remarks: Vec<String>,
     /// Lines that look like figures, and of which none could be read; a remark names them.
     pub refused: usize,
-    /// What its own figures say against it.
+    /// Faults that the file itself shows.
     pub findings: Vec<Finding>,
 }
 
@@ -162,7 +162,7 @@ pub struct Figure {
     pub note: String,
 }
 
-/// One figure for many, as a file prints it and as its own rows give it.
+/// An index over several tests, as printed and as recomputed from its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Index {
     pub title: String,
@@ -175,7 +175,7 @@ pub struct Index {
     /// From the rows; `None` where some are missing and the file calls it whole.
     pub recomputed: Option<f64>,
     pub tests: Vec<IndexRow>,
-    /// What does not agree or is missing, in words; empty where the rows give what is printed.
+    /// What disagrees or is missing; empty where the rows give the printed score.
     pub remark: String,
 }
 

@@ -3,10 +3,11 @@
 //! it.
 
 use super::builder::{Builder, number};
-use super::faults::{Faults, percentile_name, too_few_beyond};
+use super::faults::Faults;
 use super::kit::{
     Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, said_again, unfinished,
 };
+use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, within};
 use model::{Better, Value};

@@ -2,7 +2,8 @@
 
 use super::{Direction, DirectionStats, Spread, numbers};
 use crate::builder::{Builder, Meaning};
-use crate::faults::{Faults, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 
 /// The latencies of one direction: percentiles, and what is printed of the whole.
 pub fn latencies(

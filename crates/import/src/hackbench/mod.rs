@@ -30,7 +30,7 @@ const PERF_PIPE: Format = Format("perf bench sched pipe");
 const MAX_RUNS: usize = 2_000;
 /// The statistics of one series take time that grows with the square of its values.
 const MAX_VALUES: usize = 200;
-/// More results in one file are one, too.
+/// More results in one file are a mistake or an attack, too.
 const MAX_RESULTS: usize = 200;
 
 const TIMES: &str = "hackbench prints one time per run, in whole milliseconds; the time counts from when all tasks exist until the last ends; its tasks run wherever the scheduler puts them";
@@ -42,11 +42,11 @@ fn is_one(text: &str) -> bool {
     text.contains("Running ") && text.lines().any(lines::begins)
 }
 
-/// What holds for the runs that follow.
+/// The text above the runs that follow.
 #[derive(Clone, Debug, Default)]
 struct Preamble {
     heading: String,
-    /// What the last command asks for; empty where it is not there.
+    /// The runs that the last command starts; empty without one.
     asked: Vec<Invocation>,
     context: RunContext,
 }
@@ -62,9 +62,9 @@ struct Run {
     bytes: Option<u32>,
     time: Option<Number>,
     each_operation: Option<Number>,
-    /// What of its own text cannot be right.
+    /// Which part of its text is wrong.
     wrong: Option<String>,
-    /// The first line in it that is none of its own.
+    /// The first line in it that is not part of a log.
     other: Option<String>,
     preamble: Preamble,
 }
@@ -74,9 +74,9 @@ struct Result {
     format: Format,
     heading: String,
     under: String,
-    /// What the text says of the first run of each series.
+    /// The context of the first run of each series.
     context: BTreeMap<String, RunContext>,
-    /// The same of its first run.
+    /// The context of its first run.
     first: RunContext,
     builder: Builder,
     runs: usize,

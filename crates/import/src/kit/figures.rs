@@ -2,8 +2,9 @@
 //! is stands in a table of the format.
 
 use crate::builder::{Builder, Meaning};
-use crate::faults::{percentile_of, short};
+use crate::faults::short;
 use crate::keyed;
+use crate::percentiles::percentile_of;
 use model::{Better, Params, Value};
 
 /// Figures of one kind that are kept of a test: statistics of one series take time that grows with

@@ -6,7 +6,8 @@ use regex::Regex;
 
 use super::{Log, Number, Pattern, Results, Role, Run, Table, log, said_again};
 use crate::builder::{Builder, Meaning};
-use crate::faults::{Faults, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
 use model::{Better, Value, units};
 

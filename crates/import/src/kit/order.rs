@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::faults::{disagree_too, percentile_of};
+use crate::faults::disagree_too;
+use crate::percentiles::percentile_of;
 use crate::{Figure, Imported};
 use model::Fact;
 

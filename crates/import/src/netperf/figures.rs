@@ -3,8 +3,9 @@
 use super::Values;
 use super::test::{Kind, Test};
 use crate::builder::{Builder, Meaning};
-use crate::faults::{Faults, percentile_of, short, too_few_beyond};
+use crate::faults::{Faults, short};
 use crate::kit::{MAX_EACH, Number, Run, unfinished};
+use crate::percentiles::{percentile_of, too_few_beyond};
 use model::Better;
 
 /// Metrics that say most.

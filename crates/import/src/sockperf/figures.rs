@@ -2,7 +2,8 @@
 
 use super::{Run, Section};
 use crate::builder::{Builder, Meaning};
-use crate::faults::{Faults, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 use crate::{Keyed, keyed};
 use model::vocabulary::network as ids;
 use model::{Better, Value};

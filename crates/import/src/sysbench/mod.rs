@@ -9,11 +9,12 @@ mod lines;
 mod tests;
 
 use super::builder::Builder;
-use super::faults::{Faults, percentile_name, short, too_few_beyond};
+use super::faults::{Faults, short};
 use super::kit::{
     Expression, Figures, Hit, Log, MAX_EACH, Metric, Number, Results, Run, Table, log, metric, options,
     said_again,
 };
+use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
