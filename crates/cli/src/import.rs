@@ -122,7 +122,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Imported>> {
     let file = run_file::open(path)?;
     let mut bytes = Vec::new();
     // One byte above the limit shows a larger file.
-    file.take(import::LARGEST as u64 + 1)
+    file.take(import::MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {}", path.display()))?;
     import::read(&bytes).with_context(|| format!("{} cannot be imported", path.display()))

@@ -273,7 +273,7 @@ pub fn within(path: &Path) -> Vec<ComparisonSide> {
 /// The text of a foreign result file; one byte above the limit shows a larger one.
 fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
+    rest.take(import::MAX_BYTES as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
     Ok(bytes)
 }
 

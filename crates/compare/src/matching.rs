@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::occupancy::{Occupancy, difference as moved, occupancies};
 use super::unixbench::placed;
 use super::{ComparisonSide, Member, Refused, counterparts};
-use import::lmbench::size_untold;
+use import::lmbench::has_unknown_size;
 use model::{Better, Case, Form, Pages, Params, VerdictKind, figure};
 
 /// Two series that may be compared: A's values times `scale` are in B's unit.
@@ -272,7 +272,7 @@ fn instead(free: &Member, pinned: &BTreeMap<String, Vec<&str>>) -> String {
 }
 
 fn has_no_size(member: &Member) -> bool {
-    member.point.values().any(size_untold)
+    member.point.values().any(has_unknown_size)
 }
 
 /// Whether two series of one subject may be compared, and what is to be said then.

@@ -1,9 +1,9 @@
 //! What stands above a result: a shell's prompt, the command that made the result, a heading.
 
 /// A longer line is no heading.
-const LONGEST: usize = 100;
+const MAX_HEADING_CHARS: usize = 100;
 /// A longer line has no prompt in front.
-const LONGEST_PROMPT: usize = 200;
+const MAX_PROMPT_CHARS: usize = 200;
 
 /// What may stand before a program and changes nothing for what it measures.
 pub const STARTERS: [&str; 15] = [
@@ -57,7 +57,7 @@ pub fn prompt(line: &str) -> Option<(Option<String>, &str)> {
     });
     let host = host.filter(|host| !host.is_empty());
     let user = before.trim_start_matches('[').split('@').next().unwrap_or("");
-    let named = host.is_some() && !user.contains(char::is_whitespace) && before.len() <= LONGEST_PROMPT;
+    let named = host.is_some() && !user.contains(char::is_whitespace) && before.len() <= MAX_PROMPT_CHARS;
     // A shell without a host says its name, or nothing.
     let plain = one_word && !percent && (before.is_empty() || before.contains("sh"));
     (named || plain).then(|| (host.filter(|_| named), behind.trim()))
@@ -78,7 +78,7 @@ fn without_marks(line: &str) -> &str {
 /// What a line says if it can be a heading: without marks, colons and underlines.
 pub fn heading(line: &str) -> Option<String> {
     let text = without_marks(line);
-    let said = text.chars().any(char::is_alphanumeric) && text.chars().count() <= LONGEST;
+    let said = text.chars().any(char::is_alphanumeric) && text.chars().count() <= MAX_HEADING_CHARS;
     said.then(|| text.chars().filter(|one| !one.is_control()).collect())
 }
 
@@ -96,7 +96,7 @@ const TAGS: [&str; 22] = [
 ];
 
 /// A line of any length without the marks of Markdown, pages, Jira, forums and rst; `None` where
-/// nothing else is there, as of the begin of a block of code, and of a prompt without a command.
+/// nothing else is there, as of the start of a block of code, and of a prompt without a command.
 pub fn said(line: &str) -> Option<String> {
     let line = line.trim();
     let is_fence = line.starts_with("```") || line.starts_with("~~~");
@@ -137,7 +137,7 @@ pub fn said(line: &str) -> Option<String> {
 /// How deep a heading stands, as its marks say: 1 for `# Before`, 2 for `## Before` and
 /// `h2. Before`; without any it is the deepest.
 pub fn level(line: &str) -> usize {
-    const DEEPEST: usize = 7;
+    const MAX_LEVEL: usize = 7;
     let line = line.trim();
     let hashes = line.len() - line.trim_start_matches('#').len();
     let jira = line
@@ -145,8 +145,8 @@ pub fn level(line: &str) -> usize {
         .and_then(|rest| rest.split_once(". "))
         .and_then(|(level, _)| level.parse().ok());
     match hashes {
-        0 => jira.unwrap_or(DEEPEST).clamp(1, DEEPEST),
-        _ => hashes.min(DEEPEST),
+        0 => jira.unwrap_or(MAX_LEVEL).clamp(1, MAX_LEVEL),
+        _ => hashes.min(MAX_LEVEL),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Figure, Format, Imported, Keyed, MOST_FIGURES};
+use super::{Figure, Format, Imported, Keyed, MAX_FIGURES};
 use model::{Better, Form, Metric, Title, View};
 use stats::{Judged, Series, analyse};
 
@@ -42,7 +42,7 @@ impl Meaning {
 }
 
 /// More repetitions of one figure are a mistake or an attack, and take long to be judged.
-const MOST_VALUES: usize = 2_000;
+const MAX_VALUES: usize = 2_000;
 
 /// Collects the figures of one host.
 pub struct Builder {
@@ -80,7 +80,7 @@ impl Builder {
         self.found.is_empty()
     }
 
-    /// Notes what the file tells of the machine; said again, it counts once.
+    /// Notes a fact of the machine; the first value of a label counts.
     pub fn fact(&mut self, label: &str, value: &str) {
         let value = value.trim();
         if !value.is_empty() && !self.make_up.iter().any(|(known, _)| known == label) {
@@ -107,7 +107,7 @@ impl Builder {
         let key = meaning.keyed.case.series_key(&meaning.keyed.point, &meaning.keyed.metric);
         let place = match self.places.get(&key) {
             Some(place) => *place,
-            None if self.found.len() >= MOST_FIGURES => {
+            None if self.found.len() >= MAX_FIGURES => {
                 self.left_out += 1;
                 return None;
             }
@@ -118,7 +118,7 @@ impl Builder {
             }
         };
         let found = self.found.get_mut(place)?;
-        if found.values.len() >= MOST_VALUES {
+        if found.values.len() >= MAX_VALUES {
             self.left_out += 1;
             return None;
         }
@@ -129,7 +129,7 @@ impl Builder {
         let Builder { format, host, make_up, mut remarks, found, left_out, .. } = self;
         if left_out > 0 {
             remarks.push(format!(
-                "{left_out} figures were left out: the file has more than {MOST_FIGURES}, or {MOST_VALUES} of one"
+                "{left_out} figures were left out: the file has more than {MAX_FIGURES}, or {MAX_VALUES} of one"
             ));
         }
         let mut catalogue: Vec<Title> = Vec::new();

@@ -1,8 +1,8 @@
 //! bw_mem of lmbench, as people run it by itself: a size and a rate a line, where the command above
-//! alone tells what was done with the bytes.
+//! alone names the operation.
 
 use super::builder::Meaning;
-use super::kit::{Above, Hit, Log, Pattern, Results, Run, Table, log};
+use super::kit::{Hit, LinesAbove, Log, Pattern, Results, Run, Table, log};
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored};
 use model::{Better, units};
@@ -42,7 +42,7 @@ fn is_one(text: &str) -> bool {
 }
 
 /// Each pair is a run's; those of a curve are all one's.
-fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: LinesAbove) -> Option<usize> {
     let last = runs.last()?;
     (hit.name == "pair" && last.hit("curve").is_none() && last.hit("pair").is_some()).then_some(0)
 }
@@ -52,15 +52,15 @@ fn read(text: &str) -> Vec<Imported> {
     let mut results = Results::new(FORMAT, REMARK);
     for run in log.runs.iter().filter(|run| run.hit("curve").is_none()) {
         let Some(pair) = run.hit("pair") else { continue };
-        let asked = run.asked.clone().unwrap_or_default();
-        let copies: u32 = asked.value(&["-P"]).and_then(|copies| copies.parse().ok()).unwrap_or(1);
-        let rest = asked.without(&["-P", "-W", "-N"], &[]);
+        let command = run.command.clone().unwrap_or_default();
+        let copies: u32 = command.value(&["-P"]).and_then(|copies| copies.parse().ok()).unwrap_or(1);
+        let rest = command.without(&["-P", "-W", "-N"], &[]);
         let words: Vec<&str> = rest.split_whitespace().collect();
         let op = words.get(1).and_then(|word| OPS.iter().find(|(op, _, _)| op == word));
         let size = words.first().and_then(|word| bytes(word));
-        let told = op.zip(size).filter(|_| run.asked.is_some());
+        let printed = op.zip(size).filter(|_| run.command.is_some());
         let wording = |op: &str| format!("bw_mem {op}");
-        let meaning = told.and_then(|((op, title, key), size)| {
+        let meaning = printed.and_then(|((op, title, key), size)| {
             let conflict = words.get(2).is_some_and(|word| *word == "conflict");
             let key = match (copies, conflict) {
                 (1, false) => format!("{key}/bytes={size}#bandwidth"),

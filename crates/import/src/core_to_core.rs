@@ -2,8 +2,8 @@
 //! a table of a terminal and as CSV.
 
 use super::builder::{Builder, Meaning};
+use super::faults::Faults;
 use super::kit::{Hit, Log, Pattern, Results, Run, Table, log, said_again};
-use super::own::Against;
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, once};
 use model::Better;
@@ -51,12 +51,12 @@ fn is_named(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Whether a matrix of CSV stands in a text of which nothing but its form tells whose it is.
+/// Whether a matrix of CSV stands in a text of which only the form suggests its tool.
 fn bare(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     while let Some(first) = lines.next() {
         let cpus = first.len() + 1;
-        if !(LEAST_CPUS..=MOST_CPUS).contains(&cpus) || !first.bytes().all(|byte| byte == b',') {
+        if !(MIN_CPUS..=MAX_CPUS).contains(&cpus) || !first.bytes().all(|byte| byte == b',') {
             continue;
         }
         let rows = std::iter::once(first).chain(lines.clone()).take(cpus);
@@ -75,23 +75,23 @@ pub(crate) fn may_be(text: &str) -> bool {
     let lines = || text.trim().lines().map(str::trim);
     let cpus = lines().count();
     let is_first = |line: &str| line.len() + 1 == cpus && line.bytes().all(|byte| byte == b',');
-    (3..=MOST_CPUS).contains(&cpus)
+    (3..=MAX_CPUS).contains(&cpus)
         && lines().next().is_some_and(is_first)
         && is_lower(&lines().map(|row| row.split(',').collect()).collect::<Vec<_>>())
 }
 
 /// Fewer rows may be anything's; no machine that it measured has more CPUs.
-const LEAST_CPUS: usize = 4;
-const MOST_CPUS: usize = 4096;
+const MIN_CPUS: usize = 4;
+const MAX_CPUS: usize = 4096;
 
-/// Whether a matrix of which nothing tells whose it is can be taken for its own: numbers below the
+/// Whether a matrix of an unknown tool can be taken for its own: numbers below the
 /// diagonal alone, which are times between CPUs, and, as they are means of hundreds of samples,
-/// with decimals that nobody types.
+/// with decimals that are not typed by hand.
 fn is_own(rows: &[Vec<&str>]) -> bool {
     const NS: std::ops::RangeInclusive<f64> = 1.0..=10_000.0;
     let cells: Vec<&str> = rows.iter().flatten().copied().filter(|cell| !cell.is_empty()).collect();
     let is_mean = |cell: &&&str| cell.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 2);
-    rows.len() >= LEAST_CPUS
+    rows.len() >= MIN_CPUS
         && is_lower(rows)
         && cells.iter().all(|cell| cell.parse().is_ok_and(|ns| NS.contains(&ns)))
         && 2 * cells.iter().filter(is_mean).count() >= cells.len()
@@ -126,11 +126,11 @@ fn read(text: &str) -> Vec<Imported> {
         if run.hit("cores").is_none() && csv.is_empty() {
             continue;
         }
-        if let Some((builder, against)) = results.of(run, facts, true) {
+        if let Some((builder, faults)) = results.of(run, facts, true) {
             if !is_named {
                 builder.remarks.push(BY_FORM.to_string());
             }
-            figures(run, &matrices, &csv, builder, against);
+            figures(run, &matrices, &csv, builder, faults);
         }
     }
     results.finish(&log)
@@ -180,12 +180,12 @@ fn table<'t>(hits: &[Hit<'t>]) -> Matrix<'t> {
         matrix.whole = place + 1 == matrix.cpus.len();
         matrix.cells.extend(columns.into_iter().zip(values).map(|(column, value)| (place, column, value)));
     }
-    // Behind one that does not go on from the others nobody knows what they are of.
+    // Rows behind one that does not continue the others are of something unknown.
     rows.for_each(Hit::refuse);
     matrix
 }
 
-/// The matrices of CSV of a run, by their rows; where nobody says whose they are, those that can be
+/// The matrices of CSV of a run, by their rows; where the tool is unknown, those that can be
 /// no other's.
 fn csvs<'t>(run: &Run<'t>, is_named: bool) -> Vec<Vec<Vec<&'t str>>> {
     let hits: Vec<&Hit> = run.all("csv").collect();
@@ -215,14 +215,14 @@ fn figures(
     tables: &[Matrix],
     csvs: &[Vec<Vec<&str>>],
     builder: &mut Builder,
-    against: &mut Against,
+    faults: &mut Faults,
 ) {
-    let asked = run.asked.as_ref();
-    let list = |names: &[&str]| -> Option<Vec<&str>> { Some(asked?.value(names)?.split(',').collect()) };
+    let command = run.command.as_ref();
+    let list = |names: &[&str]| -> Option<Vec<&str>> { Some(command?.value(names)?.split(',').collect()) };
     let mut benches: Vec<Option<&str>> = tables.iter().map(|table| table.bench).collect();
-    if benches.is_empty() && asked.is_some() {
-        let asked = list(&["-b", "--bench"]).unwrap_or_else(|| vec!["1"]);
-        benches = asked.into_iter().map(Some).collect();
+    if benches.is_empty() && command.is_some() {
+        let command = list(&["-b", "--bench"]).unwrap_or_else(|| vec!["1"]);
+        benches = command.into_iter().map(Some).collect();
     }
     if benches.len() != csvs.len() {
         // Which is which cannot be known: each table, then, for what it is.
@@ -242,7 +242,7 @@ fn figures(
         builder.remarks.push(BY_PLACE.to_string());
     }
     if tables.iter().any(|table| !table.whole) {
-        against.interrupted("a table ends before its last CPU");
+        faults.interrupted("a table ends before its last CPU");
     }
     let mut bench = None;
     for hit in &run.hits {

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, point, tool};
+use crate::kit::form::{Form, Notes, Row, point, tool};
 use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -29,7 +29,7 @@ pub(crate) const FORM: Form = Form {
         ),
     ],
     facts: &[("compiler", "compiler"), ("compiler flags", "flags")],
-    told: &[],
+    printed: &[],
     flags: &[],
     settings: &[point("threads", "threads")],
     figures: &[Row { wording: "CoreMark", ..Row::rate("rate", "cpu.coremark", "iterations") }],
@@ -40,16 +40,16 @@ pub(crate) const FORM: Form = Form {
 tool!(FORM, "results of CoreMark");
 
 /// Its own rules ask for a run of ten seconds.
-const LEAST_SECONDS: f64 = 10.0;
+const MIN_SECONDS: f64 = 10.0;
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("invalid").for_each(|text| said.against.invalid(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("invalid").for_each(|text| notes.faults.invalid(text));
     let time = run.number("time");
-    if time.is_some_and(|time| time.value < LEAST_SECONDS) {
-        said.against.invalid("it ran for less than the 10 s that its rules require");
+    if time.is_some_and(|time| time.value < MIN_SECONDS) {
+        notes.faults.invalid("it ran for less than the 10 s that its rules require");
     }
     if run.hit("rate").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("no line says whether its operation was correct");
+        notes.faults.interrupted("no line says whether its operation was correct");
     }
-    said.rate("Iterations/Sec", run.number("rate"), run.number("iterations"), time);
+    notes.rate("Iterations/Sec", run.number("rate"), run.number("iterations"), time);
 }

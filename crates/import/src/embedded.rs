@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 /// More documents than this in one file are a mistake or an attack.
-const MOST_DOCUMENTS: usize = 20_000;
+const MAX_DOCUMENTS: usize = 20_000;
 
 /// Bytes in which the end of a document may be looked for in vain: each of millions of brackets
 /// could look through all of a text.
-const MOST_IN_VAIN: usize = 32 << 20;
+const MAX_IN_VAIN: usize = 32 << 20;
 
 /// What a text holds.
 #[derive(Debug, Default)]
@@ -42,13 +42,13 @@ impl<'a> Embedded<'a> {
     }
 }
 
-/// The documents of a text: objects that begin at the begin of a line, or one behind the other in a
+/// The documents of a text: objects that begin at the start of a line, or one behind the other in a
 /// list that does.
 pub fn embedded(text: &str) -> Embedded<'_> {
     let mut found = Embedded::default();
     let (mut at, mut in_vain) = (0, 0);
     let mut above = "";
-    // The line at hand is the rest of one whose begin was a document.
+    // The line at hand is the rest of one whose start was a document.
     let mut is_rest = false;
     while at < text.len() {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn embedded(text: &str) -> Embedded<'_> {
             continue;
         }
         let begins = line.trim_start().starts_with('{');
-        let looked = begins && in_vain < MOST_IN_VAIN;
+        let looked = begins && in_vain < MAX_IN_VAIN;
         let mut seen = 0;
         let document = if looked { document(&text[at..], &mut seen) } else { None };
         match document {
@@ -73,10 +73,12 @@ pub fn embedded(text: &str) -> Embedded<'_> {
             Some(_) => {}
         }
         if let Some((value, length, cut)) = document {
-            if found.documents.len() < MOST_DOCUMENTS {
-                    found.documents.push(value);
-                    found.above.push(std::mem::take(&mut above));
-                } else { found.left_out += 1 }
+            if found.documents.len() < MAX_DOCUMENTS {
+                found.documents.push(value);
+                found.above.push(std::mem::take(&mut above));
+            } else {
+                found.left_out += 1
+            }
             found.cut |= cut;
             at += length;
             is_rest = true;
@@ -91,7 +93,7 @@ pub fn embedded(text: &str) -> Embedded<'_> {
     found
 }
 
-/// The object at the begin of a text, its length, and whether it is cut off; `seen` is how much of
+/// The object at the start of a text, its length, and whether it is cut off; `seen` is how much of
 /// the text was looked at where it is not whole.
 fn document(text: &str, seen: &mut usize) -> Option<(Value, usize, bool)> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
@@ -138,7 +140,7 @@ fn whole_members(text: &str) -> Option<Value> {
     serde_json::from_str(&without_nan(&whole)).ok()
 }
 
-/// Where the object at the begin of a text ends.
+/// Where the object at the start of a text ends.
 fn end(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -192,7 +194,7 @@ mod tests {
     fn what_is_cut_keeps_its_whole_members_only() {
         let text = "{\"a\": {\"b\": 12, \"c\": 345";
         let found = embedded(text);
-        // Of a number that is cut nobody knows how large it was.
+        // The size of a cut number is unknown.
         assert_eq!(found.documents, [serde_json::json!({"a": {"b": 12}})]);
         assert!(found.cut);
         assert_eq!(embedded("{\"a, b\": \"c, d\", \"e\": [1, 2").documents.len(), 1);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, Setting, param, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, Setting, param, tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, once};
 use model::Better;
 
@@ -70,7 +70,7 @@ pub(crate) const FORM: Form = Form {
         ("topology", "topology"),
         ("memory", "memory"),
     ],
-    told: &[],
+    printed: &[],
     flags: &["--no-upload", "--upload", "--cpu", "--export-text"],
     settings: &[],
     figures: &[
@@ -150,23 +150,27 @@ const fn multi(row: Row) -> Row {
     Row { settings: ALL, behind: "multi", until: "single", ..row }
 }
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     let is_scored = run.hit("single-score").or(run.hit("multi-score")).is_some();
     if let Some(page) = run.text("page") {
-        said.remark(&if is_scored { format!("the text says that the whole result is at {page}") } else { format!("the text has no scores and says that they are at {page}") });
+        notes.remark(&if is_scored {
+            format!("the text says that the whole result is at {page}")
+        } else {
+            format!("the text has no scores and says that they are at {page}")
+        });
     }
     if run.hit("test").is_some() && !is_scored {
-        said.against.interrupted("it has scores of tests but no summary");
+        notes.faults.interrupted("it has scores of tests but no summary");
     }
     let parts = run.all("single").chain(run.all("multi")).count();
     let mut tests: BTreeMap<&str, usize> = BTreeMap::new();
     run.all("test").filter_map(|hit| hit.text("test")).for_each(|test| *tests.entry(test).or_default() += 1);
     if let Some((test, count)) = tests.iter().find(|(_, count)| **count > parts) {
         let text = format!("the text has it {count} times below {parts} headings: one heading is missing");
-        said.disagree(test, &text);
+        notes.disagree(test, &text);
     }
     if run.hit("multi-score").is_some() {
-        said.remark(match run.at("major") {
+        notes.remark(match run.at("major") {
             Some("6") => "on all cores Geekbench 6 divides the work of each test, so its score grows less than the number of cores",
             _ => "on all cores Geekbench 4 and 5 run a copy of each test on each CPU",
         });

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, point, tool};
+use crate::kit::form::{Form, Notes, Row, point, tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -29,7 +29,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"[^=]+=.*"),
     ],
     facts: &[("hpcg", "version")],
-    told: &[],
+    printed: &[],
     flags: &[],
     settings: &[
         point("equations", "equations"),
@@ -50,11 +50,11 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of HPCG");
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("invalid").for_each(|text| said.against.invalid(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("invalid").for_each(|text| notes.faults.invalid(text));
     if let Some(time) = run.at("short") {
-        said.remark(&format!("it ran for {time} s; an official result takes half an hour"));
+        notes.remark(&format!("it ran for {time} s; an official result takes half an hour"));
     }
     let work = run.number("operations").map(|count| count.times(1e-9));
-    said.rate("GFLOP/s", run.number("raw"), work, run.number("time"));
+    notes.rate("GFLOP/s", run.number("raw"), work, run.number("time"));
 }

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, param, point, tool};
 use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -33,7 +33,7 @@ pub(crate) const FORM: Form = Form {
         ),
     ],
     facts: &[("hpl", "begin")],
-    told: &[],
+    printed: &[],
     flags: &[],
     settings: &[
         param("variant", "variant"),
@@ -49,12 +49,12 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of HPL (Linpack)");
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("failed").for_each(|text| said.against.invalid(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("failed").for_each(|text| notes.faults.invalid(text));
     let rows = run.all("row").count();
     let judged = run.all("passed").count() + run.all("failed").count();
     if judged < rows {
-        said.against.interrupted("no line says whether the residual check of a test passed");
+        notes.faults.interrupted("no line says whether the residual check of a test passed");
     }
     for hit in run.all("row") {
         // The operations that HPL counts: 2/3 n³ + 3/2 n².
@@ -62,6 +62,6 @@ fn check(run: &Run, said: &mut Said) {
             let value = (2.0 / 3.0 * n.value.powi(3) + 1.5 * n.value.powi(2)) / 1e9;
             crate::kit::Number { value, rounding: 0.0 }
         });
-        said.rate("Gflops", hit.number("value"), work, hit.number("time"));
+        notes.rate("Gflops", hit.number("value"), work, hit.number("time"));
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::builder::Builder;
+use super::faults::Faults;
 use super::kit::{
-    Above, Expression, Figures, Hit, Log, Metric, Number, Pattern, Results, Run, Table, log, metric,
+    Expression, Figures, Hit, LinesAbove, Log, Metric, Number, Pattern, Results, Run, Table, log, metric,
 };
-use super::own::Against;
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored};
 use model::Better;
@@ -17,7 +17,7 @@ pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_o
 
 const FORMAT: Format = Format("iperf 2 result");
 const REMARK: &str = "iperf 2 does not report where its threads ran";
-/// Options that say how long and how to print, or that the text tells.
+/// Options that say how long and how to print, or that the text prints.
 const VALUED: [&str; 12] =
     ["-c", "-p", "-t", "-i", "-P", "-f", "-y", "-b", "-L", "--port", "--time", "--interval"];
 const FLAGS: [&str; 8] = ["-s", "-u", "-e", "-r", "-d", "-R", "--enhanced", "--server"];
@@ -73,7 +73,7 @@ fn is_one(text: &str) -> bool {
 
 /// A connection behind the rows of others is another test's; so is a line of CSV of a connection
 /// that another had before, or that ended before.
-fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: LinesAbove) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
         "connected" => last.hit("row").is_some(),
@@ -102,27 +102,27 @@ fn read(text: &str) -> Vec<Imported> {
             let port = if begin.text("to").is_some() { &mut ports.client } else { &mut ports.server };
             *port = begin.text("port").map(str::to_string);
         }
-        let asked = run.asked.clone().unwrap_or_default();
+        let command = run.command.clone().unwrap_or_default();
         let own = |name: &str| {
             let hit = run.hit("connected").or(run.hit("csv"));
             hit.and_then(|hit| hit.text(name)).unwrap_or_default().to_string()
         };
         let facts = vec![
-            ("options", asked.without(&VALUED, &FLAGS)),
+            ("options", command.without(&VALUED, &FLAGS)),
             ("?local", own("local")),
             ("to", own("remote")),
             ("congestion", run.text("congestion").unwrap_or_default().to_string()),
         ];
-        if let Some((builder, against)) = results.of(run, facts, run.hit("connected").is_some()) {
-            let udp = protocol == "UDP" || asked.has(&["-u"]);
-            figures(run, udp, &ports, builder, against);
+        if let Some((builder, faults)) = results.of(run, facts, run.hit("connected").is_some()) {
+            let udp = protocol == "UDP" || command.has(&["-u"]);
+            figures(run, udp, &ports, builder, faults);
         }
     }
     results.finish(&log)
 }
 
 /// Runs with what belongs to them: a client that tests both ways listens, too, before it connects
-/// or when it has, and a connection may be told before the first line of its test.
+/// or when it has, and a connection may stand before the first line of its test.
 fn whole_tests<'t>(runs: Vec<Run<'t>>) -> Vec<Run<'t>> {
     let begins =
         |run: &Run, as_client: bool| run.all("begin").any(|begin| begin.text("to").is_some() == as_client);
@@ -142,7 +142,7 @@ fn whole_tests<'t>(runs: Vec<Run<'t>>) -> Vec<Run<'t>> {
     tests
 }
 
-/// The port that a client asks for, and the one that somebody listens at.
+/// The port that a client asks for, and the one that a server listens at.
 #[derive(Default)]
 struct Ports {
     client: Option<String>,
@@ -187,7 +187,11 @@ impl<'r> Connection<'r> {
 
     /// Whether a row of it is of what this end sent; a star stands before the other way.
     fn sends(&self, has_star: bool) -> bool {
-        if self.is_both() { self.is_client != has_star } else { self.is_client != self.how.contains("(reverse)") }
+        if self.is_both() {
+            self.is_client != has_star
+        } else {
+            self.is_client != self.how.contains("(reverse)")
+        }
     }
 }
 
@@ -267,12 +271,12 @@ impl<'r, 't> Rows<'r, 't> {
     }
 }
 
-fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: &mut Against) {
+fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, faults: &mut Faults) {
     let rows = Rows::of(run, ports);
     let client = !ports.serves();
     let is_mixed = run.hit("mixed").is_some() || rows.is_untold();
     if !is_mixed && rows.connections.iter().any(Connection::bounces) {
-        return bounced(run, &rows.connections, builder, against);
+        return bounced(run, &rows.connections, builder, faults);
     }
     let bench = if udp { ids::UDP } else { ids::TCP };
     let mut figures = Figures::new(builder, METRICS, "iperf 2", bench.as_str());
@@ -297,25 +301,25 @@ fn figures(run: &Run, udp: bool, ports: &Ports, builder: &mut Builder, against: 
         let sums = rows.own.iter().filter(|row| is_sum(row) && has_sums);
         let own: Vec<&Hit> = own.iter().chain(sums).copied().collect();
         turn(&mut figures, sends);
-        found |= bandwidth(&own, metric, against, &mut figures);
+        found |= bandwidth(&own, metric, faults, &mut figures);
     }
     // What the server reports has arrived there.
     turn(&mut figures, client);
-    found |= bandwidth(&rows.reported, "bandwidth", against, &mut figures);
+    found |= bandwidth(&rows.reported, "bandwidth", faults, &mut figures);
     let errors: Vec<&str> = run.texts("error").collect();
     if !found {
         turn(&mut figures, true);
         figures.unfinished("sent", errors.first().copied());
     } else if let Some(error) = errors.first().filter(|error| !error.contains("bind failed")) {
-        against.interrupted(error);
+        faults.interrupted(error);
     }
 }
 
 /// The bandwidth of rows of one way and what UDP lost; whether there was one.
-fn bandwidth(rows: &[&Hit], metric: &str, against: &mut Against, figures: &mut Figures) -> bool {
+fn bandwidth(rows: &[&Hit], metric: &str, faults: &mut Faults, figures: &mut Figures) -> bool {
     let rate = |hit: &Hit| hit.scaled("rate", 1000.0).map(|rate| rate.value / 1e9);
     let whole = whole(rows);
-    whole.iter().for_each(|row| check(row, against));
+    whole.iter().for_each(|row| check(row, faults));
     let sum = whole.iter().find(|row| is_sum(row));
     let one = sum.or(whole.first().filter(|_| whole.len() == 1)).copied();
     if let Some(rate) = one.and_then(rate) {
@@ -335,19 +339,19 @@ fn bandwidth(rows: &[&Hit], metric: &str, against: &mut Against, figures: &mut F
 }
 
 /// Looks whether the rate of a row is its bytes over its time.
-fn check(row: &Hit, against: &mut Against) {
+fn check(row: &Hit, faults: &mut Faults) {
     let time = row
         .number("to")
         .zip(row.number("from"))
         .map(|(to, from)| Number { value: to.value - from.value, rounding: to.rounding + from.rounding });
     let (rate, bytes) = (row.scaled("rate", 1000.0), row.scaled("amount", 1024.0));
-    against.rate("bandwidth", [rate, bytes.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
+    faults.rate("bandwidth", [rate, bytes.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
         format!("it says {} Gbit/s; {:.0} bytes in {time:.4} s is another rate", rate / 1e9, bits / 8.0)
     });
 }
 
 /// Messages that went to and fro, a few each second: no bandwidth.
-fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against: &mut Against) {
+fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, faults: &mut Faults) {
     let mut figures = Figures::new(builder, METRICS, "iperf 2 bounceback", "network.iperf2-bounceback");
     let how = connections.iter().find_map(|one| one.how.split_once("req/reply/hold="));
     let sizes = how.and_then(|(_, rest)| rest.split([')', ' ']).next()).unwrap_or_default();
@@ -360,7 +364,7 @@ fn bounced(run: &Run, connections: &[Connection], builder: &mut Builder, against
         let why = "its client ran a bounceback test: use the client's output";
         return figures.put("latency_mean", Err(why.to_string()));
     };
-    check(row, against);
+    check(row, faults);
     let number = |name: &str| row.number(name).map(|number| number.value);
     for (metric, field) in [("latency_mean", "mean"), ("latency_min", "least"), ("latency_max", "most")] {
         figures.some(metric, number(field).map(|ms| ms * 1e3));

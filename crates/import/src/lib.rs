@@ -1,5 +1,5 @@
-//! Foreign result files, read into series: what an older tool once measured stands beside what is
-//! measured today, with the verdict `unverified`, because nobody watched while it was measured.
+//! Foreign result files, read into series that can be compared with a run of Assay. Their verdict is
+//! `unverified`, because Assay did not watch the measurement.
 //!
 //! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell
 //! without a number becomes a series without a value and with the reason, and what could not be
@@ -14,11 +14,12 @@
 mod above;
 mod builder;
 mod embedded;
+pub mod faults;
 mod key;
 mod kit;
 mod names;
 mod nearest;
-pub mod own;
+mod percentiles;
 pub mod repeats;
 mod unwrap;
 
@@ -32,20 +33,19 @@ use serde::Serialize;
 use model::{Finding, Title};
 use stats::Judged;
 
+pub use faults::topic;
 pub use key::{Keyed, keyed};
-pub use kit::told::uncounted;
+pub use kit::context::uncounted;
 pub use names::{names, whole};
-pub use own::topic;
 use unwrap::Plain;
 
-/// A larger file is none of those that are known here: the largest of them has some hundred
-/// kilobytes.
-pub const LARGEST: usize = 16 << 20;
+/// Bytes of the largest file that is read: known results have some hundred kilobytes.
+pub const MAX_BYTES: usize = 16 << 20;
 
 /// More figures than this in one file are a mistake or an attack; the rest is counted and left out.
-const MOST_FIGURES: usize = 20_000;
+const MAX_FIGURES: usize = 20_000;
 
-/// How our own run files begin, which people may well try.
+/// The first bytes of a run file of Assay, which users may pass to `import`.
 const RUN_FILE: &str = "{\"header\":{";
 
 /// A format of a tool, by its name in words. Each tool has its own.
@@ -70,7 +70,7 @@ struct Tool {
     files: &'static str,
     /// How its files begin that are JSON from the first byte on, without blanks.
     json: &'static [&'static str],
-    /// Nobody here has seen what it really prints, only what is written about it.
+    /// Known from documentation alone: no real output was available.
     documented: bool,
     is_one: fn(&str) -> bool,
     read: fn(&str) -> anyhow::Result<Vec<Imported>>,
@@ -130,25 +130,25 @@ tools! {
     pub lmbench
 }
 
-/// What one host's results in a file hold.
+/// The results of one host in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     pub format: Format,
-    /// As the file tells it (summaries cut it after nine characters); `unknown` where it does not.
+    /// As printed (summaries cut it after nine characters); `unknown` where it does not.
     pub host: String,
-    /// What the file tells of the machine, by the labels of a run's own make-up where they mean the
+    /// Facts of the machine, by the labels of a run's own make-up where they mean the
     /// same. A text that the format cut off ends in `…`.
     pub make_up: Vec<(String, String)>,
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
     pub figures: Vec<Figure>,
-    /// The figures for many that the file prints; none where the format has no such thing.
+    /// The indices that the file prints; empty where the format has none.
     pub index: Vec<Index>,
-    /// What was met in the file and is no figure, as sentences.
+    /// Sentences about the file that are no figure.
     pub remarks: Vec<String>,
     /// Lines that look like figures, and of which none could be read; a remark names them.
     pub refused: usize,
-    /// What its own figures say against it.
+    /// Faults that the file itself shows.
     pub findings: Vec<Finding>,
 }
 
@@ -162,11 +162,11 @@ pub struct Figure {
     pub note: String,
 }
 
-/// One figure for many, as a file prints it and as its own rows give it.
+/// An index over several tests, as printed and as recomputed from its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Index {
     pub title: String,
-    /// How many copies of each test ran; `None` where the file does not tell.
+    /// How many copies of each test ran; `None` where the file does not print it.
     pub copies: Option<u32>,
     /// Not all tests are in it.
     pub partial: bool,
@@ -175,7 +175,7 @@ pub struct Index {
     /// From the rows; `None` where some are missing and the file calls it whole.
     pub recomputed: Option<f64>,
     pub tests: Vec<IndexRow>,
-    /// What does not agree or is missing, in words; empty where the rows give what is printed.
+    /// What disagrees or is missing; empty where the rows give the printed score.
     pub remark: String,
 }
 
@@ -191,7 +191,7 @@ impl Index {
 #[schemars(rename = "OutputIndexTest")]
 pub struct IndexRow {
     pub title: String,
-    /// The benchmark of ours that measures the same; empty where there is none.
+    /// The benchmark of Assay that measures the same; empty where there is none.
     pub bench: String,
     pub baseline: Option<f64>,
     pub result: f64,
@@ -210,7 +210,13 @@ pub fn is_json(begin: &[u8]) -> bool {
 
 /// What can be read, in words: a line each tool.
 pub fn known() -> impl Iterator<Item = String> {
-    TOOLS.iter().map(|tool| if tool.documented { format!("{} (from documentation, which concludes nothing)", tool.files) } else { tool.files.to_string() })
+    TOOLS.iter().map(|tool| {
+        if tool.documented {
+            format!("{} (from documentation, which concludes nothing)", tool.files)
+        } else {
+            tool.files.to_string()
+        }
+    })
 }
 
 /// How a refusal ends.
@@ -219,13 +225,13 @@ const ALL: &str = "`assay import --help` lists the formats that Assay reads";
 /// Reads the results of all hosts in a file. An error says that the file is none of those that are
 /// known.
 pub fn read(bytes: &[u8]) -> anyhow::Result<Vec<Imported>> {
-    if bytes.len() > LARGEST {
-        bail!("the file is larger than {} MB, which no result that Assay reads is", LARGEST >> 20);
+    if bytes.len() > MAX_BYTES {
+        bail!("the file is larger than {} MB, which no result that Assay reads is", MAX_BYTES >> 20);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty");
     }
-    // Sides and labels of it may be too short to tell.
+    // Sides and labels of it may be too short to be recognised.
     let whole = std::str::from_utf8(bytes).map_or(bytes, |text| once(text).as_bytes());
     let texts = unwrap::unwrapped(whole)?;
     let (mut all, mut refused) = (Vec::new(), None);
@@ -253,14 +259,14 @@ fn once(text: &str) -> &str {
     /// Blanks and empty lines by which the halves may differ, bytes.
     const MARGIN: usize = 200;
     /// Fewer lines may be what a tool printed again and again.
-    const LEAST_LINES: usize = 5;
+    const MIN_LINES: usize = 5;
     let middle = text.len() / 2;
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let mut near = ends.skip_while(|at| at + MARGIN < middle).take_while(|at| *at <= middle + MARGIN);
     let Some(half) = near.find(|at| text[..*at].trim() == text[*at..].trim()) else { return text };
     let first = &text[..half];
     let lines: BTreeSet<&str> = first.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.len() < LEAST_LINES { text } else { once(first) }
+    if lines.len() < MIN_LINES { text } else { once(first) }
 }
 
 /// Reads what one source printed: by every tool that knows a part of it, and where none does, as
@@ -275,7 +281,7 @@ fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
             continue;
         }
         let found = (tool.read)(text).map(|mut found| {
-            found.iter_mut().filter(|_| tool.documented).for_each(own::from_documentation);
+            found.iter_mut().filter(|_| tool.documented).for_each(faults::from_documentation);
             found.iter_mut().for_each(kit::order::check);
             found
         });

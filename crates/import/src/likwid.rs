@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, param, point, tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -40,7 +40,7 @@ pub(crate) const FORM: Form = Form {
         ),
     ],
     facts: &[],
-    told: &["-t", "-w", "-W", "-i"],
+    printed: &["-t", "-w", "-W", "-i"],
     flags: &[],
     settings: &[param("test", "test"), point("bytes", "size"), point("threads", "threads")],
     figures: &[
@@ -63,14 +63,14 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of likwid-bench");
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     let volume = run.number("volume").map(|bytes| bytes.times(1e-6));
-    said.rate("MByte/s", run.number("bandwidth"), volume, run.number("time"));
+    notes.rate("MByte/s", run.number("bandwidth"), volume, run.number("time"));
     let mut cpus: Vec<&str> = run.texts("placed").collect();
     let threads = cpus.len();
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.len() < threads {
-        said.remark("several of its threads ran on one CPU");
+        notes.remark("several of its threads ran on one CPU");
     }
 }

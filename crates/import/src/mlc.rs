@@ -85,7 +85,7 @@ fn read(text: &str) -> Vec<Imported> {
 struct Reader {
     /// Options that change what is measured.
     options: String,
-    /// How addresses follow each other, where that is told.
+    /// How addresses follow each other, if known.
     access: Option<&'static str>,
     section: &'static str,
     traffic: String,
@@ -99,14 +99,15 @@ struct Reader {
 impl Reader {
     fn of(run: &Run) -> Reader {
         let parameters = run.text("parameters").map(str::to_string);
-        let parameters = parameters.or_else(|| Some(run.asked.as_ref()?.words.join(" "))).unwrap_or_default();
+        let parameters =
+            parameters.or_else(|| Some(run.command.as_ref()?.words.join(" "))).unwrap_or_default();
         let (bytes, options): (Vec<&str>, Vec<&str>) = parameters
             .split_whitespace()
             .filter(|word| !word.starts_with("--"))
             .partition(|word| word.starts_with("-b"));
         let is_random = run.hit("random").is_some() || options.contains(&"-r");
-        let told = run.hit("idle").and_then(|hit| hit.text("access"));
-        let access = match told {
+        let printed = run.hit("idle").and_then(|hit| hit.text("access"));
+        let access = match printed {
             Some("sequential") => Some("sequential"),
             Some(_) => Some("random"),
             None => is_random.then_some("random"),
@@ -170,7 +171,7 @@ impl Reader {
         Meaning::of(key, "mlc", unit, better)
     }
 
-    /// Parts of a key's parameters, those that are told.
+    /// Parts of a key's parameters, those that are known.
     fn params(&self, own: &[(&str, &str)]) -> String {
         let bytes = self.bytes.filter(|_| self.own_bytes).map_or(String::new(), |bytes| bytes.to_string());
         let is_point = self.section.is_empty();

@@ -1,8 +1,8 @@
 //! Google's multichase, and the two small programs beside it: pingpong and fairness.
 
 use super::builder::{Builder, Meaning};
+use super::faults::Faults;
 use super::kit::{Hit, Log, Number, Pattern, Results, Run, Table, commands, log, said_again};
-use super::own::Against;
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
@@ -77,15 +77,15 @@ fn read(text: &str) -> Vec<Imported> {
             };
             let mut results = Results::new(format, remark);
             for run in log.runs.iter().filter(|run| is_of(run, program)) {
-                let asked = run.asked.clone().unwrap_or_default();
+                let command = run.command.clone().unwrap_or_default();
                 let left =
-                    if program == "multichase" { asked.without(&VALUED, &FLAGS) } else { String::new() };
+                    if program == "multichase" { command.without(&VALUED, &FLAGS) } else { String::new() };
                 let facts = vec![("", left), ("page size", run.text("page").unwrap_or_default().to_string())];
                 let is_told = run.hit("sample").is_some();
-                let Some((builder, against)) = results.of(run, facts, is_told) else { continue };
+                let Some((builder, faults)) = results.of(run, facts, is_told) else { continue };
                 match program {
-                    "multichase" => chase(run, builder, against),
-                    "pingpong" => pingpong(run, builder, against),
+                    "multichase" => chase(run, builder, faults),
+                    "pingpong" => pingpong(run, builder, faults),
                     _ => fairness(run, builder),
                 }
             }
@@ -99,23 +99,23 @@ fn is_of(run: &Run, program: &str) -> bool {
     let begins = ["chased", "pingpong", "fairness"].map(|name| run.hit(name).is_some());
     match (begins, program) {
         ([chased, false, false], "multichase") => {
-            chased || run.asked.is_some() && run.hit("number").is_some()
+            chased || run.command.is_some() && run.hit("number").is_some()
         }
         ([_, true, false], "pingpong") | ([_, false, true], "fairness") => true,
         _ => false,
     }
 }
 
-fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
-    let asked = run.asked.as_ref();
-    let option = |name: &str| asked.and_then(|asked| asked.value(&[name]));
-    let told = |line: &str| run.text(line).and_then(|text| text.parse::<u64>().ok());
-    // What it rounds is told where it speaks.
+fn chase(run: &Run, builder: &mut Builder, faults: &mut Faults) {
+    let command = run.command.as_ref();
+    let option = |name: &str| command.and_then(|command| command.value(&[name]));
+    let printed = |line: &str| run.text(line).and_then(|text| text.parse::<u64>().ok());
+    // Its own messages say what it rounds.
     let size = |line: &str, name: &str, usual: u64| {
-        told(line).or_else(|| option(name).map_or(Some(usual), units::bytes).filter(|_| asked.is_some()))
+        printed(line).or_else(|| option(name).map_or(Some(usual), units::bytes).filter(|_| command.is_some()))
     };
-    // What is usual is as many pages of the machine, whose size only -v tells.
-    let locality = told("locality").or_else(|| option("-T").and_then(units::bytes));
+    // What is usual is as many pages of the machine, whose size only -v prints.
+    let locality = printed("locality").or_else(|| option("-T").and_then(units::bytes));
     let (Some(stride), Some(memory)) = (size("stride", "-s", STRIDE), size("memory", "-m", MEMORY)) else {
         return;
     };
@@ -126,7 +126,7 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
     if let Some(locality) = locality {
         params.push_str(&format!("&tlb={locality}"));
     }
-    let has = |flag: &str| asked.is_some_and(|asked| asked.has(&[flag]));
+    let has = |flag: &str| command.is_some_and(|command| command.has(&[flag]));
     if has("-o") {
         params.push_str("&order=ordered");
     }
@@ -140,7 +140,7 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
     let number = run.hit("number").and_then(|hit| hit.number("value"));
     let is_mean = match number {
         // Of one sample both are the same.
-        Some(number) if !samples.is_empty() && asked.is_none() => (number.value - least).abs() > 1e-9,
+        Some(number) if !samples.is_empty() && command.is_none() => (number.value - least).abs() > 1e-9,
         _ => has("-a"),
     };
     let metric = if is_mean { "latency_mean" } else { "latency_min" };
@@ -153,7 +153,7 @@ fn chase(run: &Run, builder: &mut Builder, against: &mut Against) {
             builder.value(meaning, number.value);
             if !is_mean && !samples.is_empty() && (number.value - least).abs() > 1e-9 {
                 let text = format!("it says {}; the least of its samples is {least}", number.value);
-                against.disagree("best sample", text, "the file");
+                faults.disagree("best sample", text, "the file");
             }
         }
         None => builder.missing(
@@ -168,17 +168,17 @@ fn columns<'t>(hit: &Hit<'t>, field: &str) -> Vec<&'t str> {
     hit.text(field).map(|text| text.split_whitespace().collect()).unwrap_or_default()
 }
 
-fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
+fn pingpong(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     let heads = run.hit("heads").map(|hit| columns(hit, "value")).unwrap_or_default();
-    let asked = run.asked.clone().unwrap_or_default();
+    let command = run.command.clone().unwrap_or_default();
     let options = [("-r", "pause"), ("-s", "dirty")];
     let more = options.iter().filter_map(|(option, name)| {
-        let value = asked.value(&[option])?.parse::<u32>().ok()?;
+        let value = command.value(&[option])?.parse::<u32>().ok()?;
         Some(format!("{name}={value}"))
     });
     let more: Vec<String> = more.collect();
     let by = [("-u", "store"), ("-l", "compare-and-swap"), ("-x", "add")];
-    let by = by.iter().find(|(option, _)| asked.has(&[option])).map(|(_, name)| *name);
+    let by = by.iter().find(|(option, _)| command.has(&[option])).map(|(_, name)| *name);
     let (bench, note) = match by {
         // Plain loads and stores on one line: what is measured here, too.
         Some("store") if more.is_empty() => {
@@ -215,8 +215,8 @@ fn pingpong(run: &Run, builder: &mut Builder, against: &mut Against) {
             }
         }
     }
-    if rows < heads.len() && asked.value(&["-c"]).is_none() {
-        against.interrupted(&format!("the table has {rows} rows, but columns of {} CPUs", heads.len()));
+    if rows < heads.len() && command.value(&["-c"]).is_none() {
+        faults.interrupted(&format!("the table has {rows} rows, but columns of {} CPUs", heads.len()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, Setting, param, point, tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 
@@ -35,7 +35,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"main: sample_no=.*|(?:Ld|Chase)(?:Avg|Max|Min|Dev)\w+=.*"),
     ],
     facts: &[("samples", "load.samples"), ("page size", "page"), ("stride", "stride")],
-    told: &["-t", "-m", "-l", "-c", "-n", "-d", "-s"],
+    printed: &["-t", "-m", "-l", "-c", "-n", "-d", "-s"],
     flags: &["-v"],
     settings: &[param("delay", "-d"), param("stride", "-s")],
     figures: &[
@@ -85,10 +85,10 @@ const fn latency(place: &'static str) -> Row {
     Row { unit: "ns", better: Better::Lower, ..Row::rate(place, BENCH, "latency") }
 }
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     // Its own threads divide the bytes by nothing: each has as many.
     if run.hit("both").is_some() {
-        said.remark(
+        notes.remark(
             "the latency is of one thread's chase while the others load memory; they may share a CPU",
         );
     }

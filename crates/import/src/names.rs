@@ -2,15 +2,15 @@
 
 use super::Imported;
 
-/// What names a result beside its host, the first that says something first.
+/// What names a result next to its host, in order of preference.
 const NAMING: [&str; 2] = ["heading", "source"];
 
 /// What each of several results is called: by its host, its heading and the source of a log that it
-/// is of; where others of its format are called the same, by the first fact that tells it from all
-/// of them, and where none does by its number.
+/// is of; where others of its format are called the same, by the first fact that
+/// distinguishes it from all of them, and where none does by its number.
 pub fn names(all: &[&Imported]) -> Vec<String> {
     let plain: Vec<String> = all.iter().map(|one| one.named()).collect();
-    let told = |at: usize| {
+    let printed = |at: usize| {
         let is_same = |other: &usize| {
             *other != at && plain[*other] == plain[at] && all[*other].format == all[at].format
         };
@@ -27,7 +27,7 @@ pub fn names(all: &[&Imported]) -> Vec<String> {
             None => format!("{} #{}", plain[at], at + 1),
         }
     };
-    (0..all.len()).map(told).collect()
+    (0..all.len()).map(printed).collect()
 }
 
 const UNNAMED: &str = "unknown";
@@ -38,9 +38,9 @@ impl Imported {
     }
 
     fn named(&self) -> String {
-        let told = NAMING.into_iter().filter_map(|label| self.fact(label).map(whole));
+        let printed = NAMING.into_iter().filter_map(|label| self.fact(label).map(whole));
         let host = Some(whole(&self.host)).filter(|host| host != UNNAMED);
-        let parts: Vec<String> = host.into_iter().chain(told).collect();
+        let parts: Vec<String> = host.into_iter().chain(printed).collect();
         if parts.is_empty() { UNNAMED.to_string() } else { parts.join(", ") }
     }
 }

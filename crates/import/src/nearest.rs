@@ -1,20 +1,20 @@
 //! What a text that cannot be read is nearest to, and what of that it lacks.
 
+use crate::faults::short;
 use crate::kit::Expression;
-use crate::own::short;
 
 /// Benchmarks of perf that are named.
 const QUOTED: usize = 5;
 
 /// What a result of one tool has, in the order in which it is printed: its name in words, and the
 /// letters by which it is known. The first begins it.
-struct Shape {
+struct KnownFormat {
     name: &'static str,
     parts: &'static [(&'static str, &'static str)],
 }
 
-const SHAPES: &[Shape] = &[
-    Shape {
+const KNOWN_FORMATS: &[KnownFormat] = &[
+    KnownFormat {
         name: "iperf3's JSON",
         parts: &[
             ("\"start\"", "\"start\""),
@@ -23,7 +23,7 @@ const SHAPES: &[Shape] = &[
             ("\"sum_sent\"", "\"sum_sent\""),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "iperf3's text",
         parts: &[
             ("where it connects or listens", "Connecting to host"),
@@ -31,7 +31,7 @@ const SHAPES: &[Shape] = &[
             ("the rows of the whole test (sender, receiver)", " receiver"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "sysbench's text",
         parts: &[
             ("\"Running the test with following options\"", "Running the test with following options"),
@@ -39,7 +39,7 @@ const SHAPES: &[Shape] = &[
             ("its times (execution time)", "execution time"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "fio's JSON",
         parts: &[
             ("\"fio version\"", "\"fio version\""),
@@ -48,7 +48,7 @@ const SHAPES: &[Shape] = &[
             ("\"iops\"", "\"iops\""),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "fio's text",
         parts: &[
             ("the line that announces a job (ioengine=)", "ioengine="),
@@ -57,7 +57,7 @@ const SHAPES: &[Shape] = &[
             ("its figures (IOPS=, or iops=)", "BW="),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "a report of UnixBench",
         parts: &[
             ("its banner", "BYTE UNIX Benchmarks"),
@@ -66,7 +66,7 @@ const SHAPES: &[Shape] = &[
             ("the index", "Index Score"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "a summary of lmbench",
         parts: &[
             ("its title", "L M B E N C H"),
@@ -74,7 +74,7 @@ const SHAPES: &[Shape] = &[
             ("the dashes above rows", "\n--------- ---"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "raw results of lmbench",
         parts: &[
             ("the line that begins it", "[lmbench"),
@@ -82,7 +82,7 @@ const SHAPES: &[Shape] = &[
             ("a curve (\"stride=)", "\"stride="),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "a log of hackbench",
         parts: &[
             ("\"Running in ... mode with\"", "mode with"),
@@ -90,7 +90,7 @@ const SHAPES: &[Shape] = &[
             ("\"Time:\"", "\nTime:"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "`perf bench sched`",
         parts: &[
             ("\"# Running 'sched/...' benchmark\"", "sched/"),
@@ -98,7 +98,7 @@ const SHAPES: &[Shape] = &[
             ("\"[sec]\"", "[sec]"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "a result of sockperf",
         parts: &[
             ("\"== version #\"", "== version #"),
@@ -106,7 +106,7 @@ const SHAPES: &[Shape] = &[
             ("percentiles", "---> percentile"),
         ],
     },
-    Shape {
+    KnownFormat {
         name: "a report of SPEC CPU2017",
         parts: &[
             ("its title (SPEC CPU2017 ... Result)", "SPEC CPU2017 "),
@@ -154,15 +154,16 @@ pub fn refusal(text: &str) -> String {
         return "it is a matrix of numbers below a diagonal without the name of a tool: if core-to-core-latency printed it, write that name in a line above it"
             .to_string();
     }
-    let split = |shape: &'static Shape| -> [Vec<&'static str>; 2] {
+    let split = |shape: &'static KnownFormat| -> [Vec<&'static str>; 2] {
         let (has, lacks): (Vec<_>, Vec<_>) =
             shape.parts.iter().partition(|(_, letters)| text.contains(letters));
         [has, lacks].map(|parts: Vec<&'static (&'static str, &'static str)>| {
             parts.into_iter().map(|(name, _)| *name).collect()
         })
     };
-    let all = SHAPES.iter().map(|shape| (shape, split(shape)));
-    let begun = |shape: &Shape, has: &[&str]| shape.parts.first().is_some_and(|(name, _)| has.contains(name));
+    let all = KNOWN_FORMATS.iter().map(|shape| (shape, split(shape)));
+    let begun =
+        |shape: &KnownFormat, has: &[&str]| shape.parts.first().is_some_and(|(name, _)| has.contains(name));
     // Of equals that which begins as this does, and then the first.
     let best = all.rev().max_by_key(|(shape, [has, _])| (has.len(), begun(shape, has)));
     let Some((shape, [has, lacks])) = best.filter(|(_, [has, lacks])| !has.is_empty() && !lacks.is_empty())

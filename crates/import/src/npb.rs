@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, param, point, tool};
 use crate::kit::lines::{begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -35,7 +35,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"NPB Development Team|npb@nas\.nasa\.gov"),
     ],
     facts: &[("npb", "version"), ("compiler flags", "flags")],
-    told: &[],
+    printed: &[],
     flags: &[],
     settings: &[param("class", "class"), point("threads", "threads")],
     figures: &[
@@ -53,12 +53,12 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of the NAS Parallel Benchmarks");
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     let verified = run.at("verified").unwrap_or_default();
     if verified.contains("UNSUCCESSFUL") {
-        said.against.invalid("Verification = UNSUCCESSFUL");
+        notes.faults.invalid("Verification = UNSUCCESSFUL");
     }
     if run.hit("rate").is_some() && verified.is_empty() {
-        said.against.interrupted("no line says whether its result was verified");
+        notes.faults.interrupted("no line says whether its result was verified");
     }
 }

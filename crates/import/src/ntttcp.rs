@@ -2,10 +2,10 @@
 //! what arrived.
 
 use super::builder::Builder;
+use super::faults::Faults;
 use super::kit::{
     Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, said_again,
 };
-use super::own::Against;
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
@@ -58,16 +58,16 @@ fn read(text: &str) -> Vec<Imported> {
     let mut results = Results::new(FORMAT, REMARK);
     for run in &log.runs {
         let own = |name: &str| run.text(name).unwrap_or_default().to_string();
-        let asked = run.asked.clone().unwrap_or_default();
+        let command = run.command.clone().unwrap_or_default();
         let facts = vec![
             ("ntttcp", own("begin")),
-            ("options", asked.without(&VALUED, &FLAGS)),
+            ("options", command.without(&VALUED, &FLAGS)),
             ("to", own("to")),
             ("cpus", own("cpus")),
             ("?clock", own("clock")),
         ];
-        if let Some((builder, against)) = results.of(run, facts, false) {
-            figures(run, builder, against);
+        if let Some((builder, faults)) = results.of(run, facts, false) {
+            figures(run, builder, faults);
         }
     }
     results.finish_with(&log, &["bandwidth", "sent"])
@@ -90,7 +90,7 @@ fn number(run: &Run, name: &str) -> Option<f64> {
     run.hit(name)?.number("value").map(|number| number.value)
 }
 
-/// Whether the text is a sender's, which tells its connections.
+/// Whether the text is a sender's, which lists its connections.
 fn is_sender(run: &Run) -> bool {
     match run.text("role") {
         Some(role) => role == "sender",
@@ -99,17 +99,17 @@ fn is_sender(run: &Run) -> bool {
 }
 
 fn is_asked(run: &Run, option: &str) -> bool {
-    run.asked.as_ref().is_some_and(|asked| asked.words.iter().any(|word| word.starts_with(option)))
+    run.command.as_ref().is_some_and(|command| command.words.iter().any(|word| word.starts_with(option)))
 }
 
 /// What stands in the keys of a run's figures.
 fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
-    // Segments that were sent again are told of TCP alone, by versions since 2020.
+    // Retransmitted segments are printed for TCP alone, by versions since 2020.
     let bench = match run.text("protocol") {
         Some("UDP") => ids::UDP.as_str(),
         Some(_) => ids::TCP.as_str(),
         None if is_asked(run, "-u") => ids::UDP.as_str(),
-        None if run.hit("retrans").is_some() || run.asked.is_some() => ids::TCP.as_str(),
+        None if run.hit("retrans").is_some() || run.command.is_some() => ids::TCP.as_str(),
         None => "ntttcp.untold",
     };
     let mut figures = Figures::new(builder, METRICS, "ntttcp", bench);
@@ -123,7 +123,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     figures
 }
 
-fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
+fn figures(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     let mut figures = keys(run, builder);
     let metric = if is_sender(run) { "sent" } else { "bandwidth" };
     let bits = |hit: &Hit| hit.scaled("value", 1000.0);
@@ -149,7 +149,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     }
     let amount = run.hit("amount").and_then(|hit| hit.number("value"));
     let time = run.hit("time").and_then(|hit| hit.number("value"));
-    against.rate("throughput", [rate, amount.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
+    faults.rate("throughput", [rate, amount.map(|bytes| bytes.times(8.0)), time], |rate, bits, time| {
         format!("it says {:.3} Gbit/s; {} bytes in {time} s is another rate", rate / 1e9, bits / 8.0)
     });
 }

@@ -2,8 +2,10 @@
 //! MB are 2^20 bytes and its Mbps 10^6 bits a second; what it says of a test is what arrived.
 
 use super::builder::Builder;
-use super::kit::{Above, Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric};
-use super::own::Against;
+use super::faults::Faults;
+use super::kit::{
+    Expression, Figures, Hit, LinesAbove, Log, Metric, Pattern, Results, Run, Table, log, metric,
+};
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, ignored, once, within};
 use model::vocabulary::network as ids;
@@ -19,7 +21,7 @@ const VALUED: [&str; 9] = ["-P", "-p", "-T", "-i", "-n", "-N", "-l", "-R", "-I"]
 const FLAGS: [&str; 8] = ["-t", "-r", "-u", "-v", "-4", "-fparse", "-frunningtotal", "-F"];
 
 pub(crate) const LINES: &[Pattern] = &[
-    // The interval lines come before the one of the whole test, which alone tells the CPU.
+    // The interval lines come before the one of the whole test, which alone has the CPU.
     within(
         "interval",
         r"[\d.]+ MB / +(?<time>\d+\.\d+) sec = +(?<rate>\d+\.\d+) Mbps(?: +\d+ retrans(?: .*)?| +-?\d+ / +\d+ ~drop/pkt .*)?",
@@ -65,7 +67,7 @@ fn is_one(text: &str) -> bool {
 
 /// What comes behind the line of a whole test is another one's, and so is what an end says of
 /// itself a second time.
-fn again(runs: &[Run], hit: &Hit, _: Above) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, _: LinesAbove) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
         "interval" | "version" => last.hit("whole").is_some(),
@@ -83,8 +85,8 @@ fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "nuttcp", &TABLE, again);
     let mut results = Results::new(FORMAT, REMARK);
     for run in &log.runs {
-        let asked = run.asked.clone().unwrap_or_default();
-        let options = asked.without(&VALUED, &FLAGS);
+        let command = run.command.clone().unwrap_or_default();
+        let options = command.without(&VALUED, &FLAGS);
         // The last word is the other end.
         let (options, to) = options.rsplit_once(' ').unwrap_or(("", &options));
         let facts = vec![
@@ -92,8 +94,8 @@ fn read(text: &str) -> Vec<Imported> {
             ("options", options.to_string()),
             ("to", to.to_string()),
         ];
-        if let Some((builder, against)) = results.of(run, facts, false) {
-            figures(run, builder, against);
+        if let Some((builder, faults)) = results.of(run, facts, false) {
+            figures(run, builder, faults);
         }
     }
     results.finish_with(&log, &["bandwidth"])
@@ -120,33 +122,33 @@ const METRICS: &[Metric] = &[
 /// What stands in the keys of a run's figures: by what its ends say of themselves, else by its
 /// command.
 fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
-    let (whole, setup, asked) = (run.hit("whole"), run.hit("setup"), run.asked.as_ref());
-    // Of datagrams it always tells how many were lost.
+    let (whole, setup, command) = (run.hit("whole"), run.hit("setup"), run.command.as_ref());
+    // For datagrams it always prints how many were lost.
     let is_udp = match setup.and_then(|hit| hit.text("protocol")) {
         Some(protocol) => protocol == "udp",
         None => match whole {
             Some(whole) => whole.text("packets").is_some(),
-            None => asked.is_some_and(|asked| asked.has(&["-u"])),
+            None => command.is_some_and(|command| command.has(&["-u"])),
         },
     };
     // The client's own end stands first.
-    let direction = match (setup.and_then(|hit| hit.text("end")), asked) {
+    let direction = match (setup.and_then(|hit| hit.text("end")), command) {
         (Some("t"), _) => "send",
         (Some(_), _) => "receive",
-        (None, Some(asked)) if asked.has(&["-r"]) => "receive",
+        (None, Some(command)) if command.has(&["-r"]) => "receive",
         (None, Some(_)) => "send",
         (None, None) => "untold",
     };
-    let streams = match (setup, asked) {
+    let streams = match (setup, command) {
         (Some(setup), _) => setup.text("streams").and_then(|streams| streams.parse().ok()),
-        (None, Some(asked)) => asked.value(&["-N"]).map_or(Some(1), |streams| streams.parse().ok()),
+        (None, Some(command)) => command.value(&["-N"]).map_or(Some(1), |streams| streams.parse().ok()),
         (None, None) => None,
     };
     let bytes = setup.and_then(|setup| setup.text("bytes")?.parse().ok());
-    let bytes = bytes.or(asked.and_then(|asked| Some(units::bytes(asked.value(&["-l"])?)? as i64)));
+    let bytes = bytes.or(command.and_then(|command| Some(units::bytes(command.value(&["-l"])?)? as i64)));
     let mut figures = Figures::new(builder, METRICS, "nuttcp", &*if is_udp { ids::UDP } else { ids::TCP });
     figures.params.set("direction", direction.into());
-    if let Some(rate) = asked.and_then(|asked| mbits(asked.value(&["-R"])?)) {
+    if let Some(rate) = command.and_then(|command| mbits(command.value(&["-R"])?)) {
         let is_whole = rate.fract() == 0.0;
         figures.params.set("rate", if is_whole { Value::Int(rate as i64) } else { Value::Float(rate) });
     }
@@ -158,7 +160,7 @@ fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     figures
 }
 
-fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
+fn figures(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     let mut figures = keys(run, builder);
     let number = |hit: Option<&Hit>, name: &str| hit?.number(name).map(|number| number.value);
     let whole = run.hit("whole");
@@ -191,18 +193,18 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     }
     let intervals = run.all("interval").filter_map(|hit| number(Some(hit), "rate")).map(|rate| rate / 1e3);
     figures.each("interval_bandwidth", &intervals.collect::<Vec<_>>());
-    check(run, against);
+    check(run, faults);
     if let Some(died) = run.text("died").filter(|_| main.is_some()) {
-        against.interrupted(died);
+        faults.interrupted(died);
     }
 }
 
 /// Looks whether its rates are its amounts over its times.
-fn check(run: &Run, against: &mut Against) {
+fn check(run: &Run, faults: &mut Faults) {
     const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
     for hit in run.hits.iter().filter(|hit| ["whole", "end"].contains(&hit.name)) {
         let amount = hit.number("amount").map(|amount| amount.times(MEGABITS));
-        against.rate("Mbps", [hit.number("rate"), amount, hit.number("time")], |rate, amount, time| {
+        faults.rate("Mbps", [hit.number("rate"), amount, hit.number("time")], |rate, amount, time| {
             format!("it says {rate} Mbps; {} MB in {time} s is another rate", amount / MEGABITS)
         });
     }

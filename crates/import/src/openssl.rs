@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, Setting, param, point, tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, once, separates, within};
 
 pub(crate) const FORM: Form = Form {
@@ -47,7 +47,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"built on:? .*|The 'numbers' are .*|\+R\d*:.*|Got: .*|sign +verify +.*|op +op/s.*"),
     ],
     facts: &[("openssl", "version"), ("compiler flags", "compiler"), ("capabilities", "capabilities")],
-    told: &["-seconds", "-bytes"],
+    printed: &["-seconds", "-bytes"],
     flags: &["speed"],
     settings: &[param("name", "name"), param("processes", "-multi")],
     figures: &[
@@ -97,8 +97,8 @@ const MADE: &[Setting] = &[param("made_for", "made-head.second")];
 
 tool!(FORM, "results of `openssl speed`");
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     if run.hit("cipher").is_some() && run.hit("head").is_none() {
-        said.remark("rates of ciphers were left out: the line with their block sizes is missing");
+        notes.remark("rates of ciphers were left out: the line with their block sizes is missing");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, param, point, tool};
 use crate::kit::lines::{adds, begins, ignored, once, separates};
 
 pub(crate) const FORM: Form = Form {
@@ -15,7 +15,7 @@ pub(crate) const FORM: Form = Form {
     marks: &["begin"],
     lines: &[
         begins("begin", r"# Running '?(?<value>(?:mem|syscall|futex|epoll)/[\w-]+)'? benchmark(?::|\.\.\.)"),
-        // What others read, or nobody does.
+        // What other readers read, or none.
         separates("other", r"# Running '?\w+/[\w-]+'? benchmark(?::|\.\.\.)"),
         adds("function", r"# function '(?<value>[^']+)'.*"),
         adds("size", r"# Copying (?<value>\d+)(?<value_unit>[KMG]?)B bytes \.\.\."),
@@ -43,7 +43,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"Usage: perf bench .*|-\w, --[\w-]+.*|\[thread +\d+\] .*|\[Run \d+\]: .*"),
     ],
     facts: &[],
-    told: &["-r", "--runtime", "-t", "--threads", "-s", "--size", "-l", "--nr_loops", "--loop"],
+    printed: &["-r", "--runtime", "-t", "--threads", "-s", "--size", "-l", "--nr_loops", "--loop"],
     flags: &["bench", "mem", "syscall", "futex", "epoll", "basic"],
     settings: &[param("function", "function"), point("threads", "threads")],
     figures: &[
@@ -69,13 +69,13 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     if run.hit("done").is_some() {
-        said.remark("its counts of epoll_ctl operations were left out: it prints no time for them");
+        notes.remark("its counts of epoll_ctl operations were left out: it prints no time for them");
     }
     let calls = run.number("calls").zip(run.number("latency"));
     if let Some((calls, latency)) = calls {
         let one = crate::kit::Number { value: 1.0, rounding: 0.0 };
-        said.rate("ops/sec", Some(calls), Some(one), Some(latency.times(1e-6)));
+        notes.rate("ops/sec", Some(calls), Some(one), Some(latency.times(1e-6)));
     }
 }

@@ -48,7 +48,7 @@ fn is_one(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
 
-/// The results in a text. What it tells of the machine it tells once.
+/// The results in a text. It prints the facts of the machine once.
 fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "qperf", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
@@ -60,9 +60,9 @@ fn read(text: &str) -> Vec<Imported> {
             let own = own.iter().filter_map(|(label, name)| Some((*label, run.text(name)?.to_string())));
             conf = own.collect();
         }
-        let asked = run.asked.clone().unwrap_or_default();
+        let command = run.command.clone().unwrap_or_default();
         // Beside its options a command has the host, and the tests.
-        let options = asked.without(&VALUED, &options(FLAGS));
+        let options = command.without(&VALUED, &options(FLAGS));
         let is_test = |word: &str| word.split_once('_').is_some_and(|(first, _)| PROTOCOLS.contains(&first));
         let is_word = |word: &&str| word.starts_with(|one: char| one.is_alphanumeric());
         let host = options.split(' ').find(is_word);
@@ -147,12 +147,12 @@ fn figures(run: &Run, builder: &mut Builder) {
         }
         _ => format!("qperf.{}", test.replace('_', "-")),
     };
-    let asked = run.asked.as_ref();
-    let told = run.all("value").find(|hit| hit.text("name") == Some("msg_size")).and_then(number);
-    let asked_size = asked.and_then(|asked| size(asked.value(&["--msg_size", "-m"])?));
-    figures.point("bytes", told.map(|bytes| bytes as i64).or(asked_size));
+    let command = run.command.as_ref();
+    let printed = run.all("value").find(|hit| hit.text("name") == Some("msg_size")).and_then(number);
+    let asked_size = command.and_then(|command| size(command.value(&["--msg_size", "-m"])?));
+    figures.point("bytes", printed.map(|bytes| bytes as i64).or(asked_size));
     // A loop prints the same line for each of its turns.
-    let untold = told.is_none() && asked.is_some_and(|asked| asked.has(&["-oo", "--loop"]));
+    let untold = printed.is_none() && command.is_some_and(|command| command.has(&["-oo", "--loop"]));
     let mut put = |name: &str, value: Result<f64, String>| {
         let is_half = is_socket && name == "latency_mean";
         figures.note = if is_half { "half of it is printed" } else { "" }.to_string();

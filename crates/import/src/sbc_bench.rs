@@ -3,7 +3,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, Setting, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, Setting, param, point, tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 
@@ -42,7 +42,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"(?:Before|After)(?: at [\d.]+°C)?:|It seems neither throttling nor .*|Memory performance:"),
     ],
     facts: &[("sbc-bench", "begin"), ("kernel", "kernel"), ("compiler", "compiler")],
-    told: &[],
+    printed: &[],
     flags: &["-c"],
     settings: &[],
     figures: &[
@@ -99,7 +99,7 @@ const fn zip(place: &'static str, metric: &'static str) -> Row {
     Row { unit: "MIPS", ..Row::rate(place, "sbc-bench.7-zip", metric) }
 }
 
-/// Thousands of bytes a second, of blocks of so many bytes.
+/// Thousands of bytes a second, of blocks of this size in bytes.
 const fn cipher(place: &'static str, metric: &'static str) -> Row {
     Row {
         unit: "GB/s",
@@ -109,10 +109,10 @@ const fn cipher(place: &'static str, metric: &'static str) -> Row {
     }
 }
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("throttled").for_each(|text| said.against.throttled(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("throttled").for_each(|text| notes.faults.throttled(text));
     if run.hit("cipher").is_some() {
-        said.remark(
+        notes.remark(
             "OpenSSL figures are of one CPU each; lines of two cores of one kind are passes of one figure",
         );
     }
@@ -123,7 +123,7 @@ fn check(run: &Run, said: &mut Said) {
         // It rounds the mean to tens.
         let own = (a.value + b.value + c.value) / 3.0;
         if (own - mean.value).abs() > 0.02 * own {
-            said.disagree(
+            notes.disagree(
                 "7-zip MIPS",
                 &format!("it says {} on average; its runs give {own:.0}", mean.value),
             );

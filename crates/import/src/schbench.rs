@@ -3,10 +3,11 @@
 //! it.
 
 use super::builder::{Builder, number};
+use super::faults::Faults;
 use super::kit::{
     Expression, Figures, Hit, Log, Metric, Pattern, Results, Run, Table, log, metric, said_again, unfinished,
 };
-use super::own::{Against, percentile_name, too_few_beyond};
+use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, within};
 use model::{Better, Value};
@@ -90,11 +91,11 @@ fn read(text: &str) -> Vec<Imported> {
             before += 1;
             continue;
         }
-        let asked = run.asked.clone().unwrap_or_default();
-        let facts = vec![("options", asked.without(&valued, &["-C", "--calibrate", "-L", "--no-locking"]))];
-        if let Some((builder, against)) = results.of(run, facts, false) {
+        let command = run.command.clone().unwrap_or_default();
+        let facts = vec![("options", command.without(&valued, &["-C", "--calibrate", "-L", "--no-locking"]))];
+        if let Some((builder, faults)) = results.of(run, facts, false) {
             // What a run says before its first report is of all of them.
-            figures(run, log.runs[at - before].text("threads"), builder, against);
+            figures(run, log.runs[at - before].text("threads"), builder, faults);
             if before > 0 {
                 builder.remarks.push(format!(
                     "{before} interim {} left out",
@@ -116,7 +117,7 @@ fn goes_on(run: &Run, next: &Run) -> bool {
     let end = |run: &Run, name: &str| Some(run.hit("ends")?.number(name)?.value);
     let (Some(before), Some(after)) = (first(run, "runtime"), first(next, "runtime")) else { return false };
     let is_last = ["average", "goal", "transfer"].iter().any(|name| run.hit(name).is_some());
-    if is_last || next.is_apart(&run.told, true) {
+    if is_last || next.is_apart(&run.context, true) {
         return false;
     }
     if run.hit("current").is_some() {
@@ -145,23 +146,23 @@ const METRICS: &[Metric] = &[
 fn keys<'b>(run: &Run, threads: Option<&str>, builder: &'b mut Builder) -> Figures<'b> {
     let mut figures = Figures::new(builder, METRICS, "", "");
     for (name, is_count, options) in SETTINGS {
-        let asked = run.asked.as_ref().and_then(|asked| asked.value(&options));
-        let told = asked.or(threads.filter(|_| name == "threads"));
-        let Some(told) = told.and_then(|told| told.parse().ok()) else { continue };
+        let command = run.command.as_ref().and_then(|command| command.value(&options));
+        let printed = command.or(threads.filter(|_| name == "threads"));
+        let Some(printed) = printed.and_then(|printed| printed.parse().ok()) else { continue };
         let params = if is_count { &mut figures.point } else { &mut figures.params };
-        params.set(name, Value::Int(told));
+        params.set(name, Value::Int(printed));
     }
-    if run.asked.as_ref().is_some_and(|asked| asked.has(&["-L", "--no-locking"])) {
+    if run.command.as_ref().is_some_and(|command| command.has(&["-L", "--no-locking"])) {
         figures.params.set("locking", "no".into());
     }
     figures
 }
 
 /// The figures of a run's last report.
-fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, against: &mut Against) {
+fn figures(run: &Run, threads: Option<&str>, builder: &mut Builder, faults: &mut Faults) {
     let is_last = ["average", "goal", "transfer"].iter().any(|name| run.hit(name).is_some());
     if run.hit("current").is_some() && !is_last {
-        against.interrupted("its last report is an interim report");
+        faults.interrupted("its last report is an interim report");
     }
     if run.hit("delay").is_some() {
         let text = "its scheduler delays were left out: they cover only the last interval";
@@ -223,7 +224,7 @@ fn times(head: &Hit, hit: &Hit, figures: &mut Figures) -> bool {
         );
         return true;
     }
-    // The first version, which tells of no samples, has no least but 0.
+    // The first version, which prints no samples, has no minimum but 0.
     let ends = ["min", "max"].into_iter().filter(|end| samples.is_some() || *end == "max");
     for (end, value) in ends.filter(|_| samples != Some(0.0)).filter_map(|end| Some((end, number(end)?))) {
         put(figures, bench, &format!("{stem}_{end}"), Ok(value));

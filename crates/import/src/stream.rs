@@ -4,7 +4,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, param, point, tool};
 use crate::kit::lines::{adds, begins, ends, ignored, once};
 
 pub(crate) const FORM: Form = Form {
@@ -49,7 +49,7 @@ pub(crate) const FORM: Form = Form {
         ),
     ],
     facts: &[("stream", "version"), ("passes", "passes")],
-    told: &[],
+    printed: &[],
     flags: &[],
     settings: &[param("element", "odd"), point("elements", "elements"), point("threads", "threads")],
     figures: &[Row {
@@ -68,10 +68,10 @@ tool!(FORM, "results of STREAM");
 /// Arrays that one of its kernels works on.
 const ARRAYS: [(&str, f64); 4] = [("Copy", 2.0), ("Scale", 2.0), ("Add", 3.0), ("Triad", 3.0)];
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("invalid").for_each(|text| said.against.invalid(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("invalid").for_each(|text| notes.faults.invalid(text));
     if run.hit("kernel").is_some() && run.hit("valid").is_none() && run.hit("invalid").is_none() {
-        said.against.interrupted("no line says whether the solution validates");
+        notes.faults.interrupted("no line says whether the solution validates");
     }
     let element = run.number("odd").or_else(|| run.number("element"));
     let elements = run.number("elements");
@@ -80,11 +80,11 @@ fn check(run: &Run, said: &mut Said) {
         let bytes = element.zip(elements).zip(arrays);
         let amount =
             bytes.map(|((element, elements), (_, arrays))| elements.times(element.value * arrays / 1e6));
-        said.rate(hit.text("kernel").unwrap_or_default(), hit.number("rate"), amount, hit.number("least"));
+        notes.rate(hit.text("kernel").unwrap_or_default(), hit.number("rate"), amount, hit.number("least"));
     }
     if let (Some(element), Some(elements)) = (element, elements) {
         let mib = element.value * elements.value / 1_048_576.0;
-        said.remark(&format!(
+        notes.remark(&format!(
             "each array has {mib:.0} MiB: it measures memory only if that is at least four times all last-level caches, which the text does not list"
         ));
     }

@@ -3,7 +3,7 @@
 use crate::Format;
 use crate::builder::number;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, param, tool};
+use crate::kit::form::{Form, Notes, Row, param, tool};
 use crate::kit::lines::{adds, begins, ignored, once, within};
 
 pub(crate) const FORM: Form = Form {
@@ -64,7 +64,7 @@ pub(crate) const FORM: Form = Form {
         ("stress-ng", "yaml"),
         ("?stressors", "stressors"),
     ],
-    told: &["-t", "--timeout", "-Y", "--yaml"],
+    printed: &["-t", "--timeout", "-Y", "--yaml"],
     flags: &["--metrics", "--metrics-brief", "--times", "--perf", "--verify", "-v"],
     settings: &[param("stressors", "stressors")],
     figures: &[
@@ -98,11 +98,11 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of stress-ng (text and YAML)");
 
-fn check(run: &Run, said: &mut Said) {
-    run.texts("failed").for_each(|text| said.against.invalid(text));
-    run.texts("skipped").for_each(|text| said.remark(text));
+fn check(run: &Run, notes: &mut Notes) {
+    run.texts("failed").for_each(|text| notes.faults.invalid(text));
+    run.texts("skipped").for_each(|text| notes.remark(text));
     for hit in run.all("row").chain(run.all("bare")) {
-        said.rate(
+        notes.rate(
             hit.text("name").unwrap_or_default(),
             hit.number("value"),
             hit.number("ops"),
@@ -111,9 +111,9 @@ fn check(run: &Run, said: &mut Said) {
     }
     let more = run.all("more").count();
     if more > 0 {
-        said.remark(&format!("{more} of its miscellaneous metrics {} left out", number(more, "is", "are")));
+        notes.remark(&format!("{more} of its miscellaneous metrics {} left out", number(more, "is", "are")));
     }
     if run.hit("begin").is_some() && run.hit("end").is_none() && run.hit("skipped").is_none() {
-        said.against.interrupted("it does not say that its run was completed");
+        notes.faults.interrupted("it does not say that its run was completed");
     }
 }

@@ -212,7 +212,7 @@ fn what_is_none_is_refused() {
         let error = error(foreign);
         assert!(error.contains("not a format that Assay knows; `assay import --help` lists"), "{error}");
     }
-    assert!(error(&vec![b'1'; LARGEST + 1]).contains("larger than 16 MB"));
+    assert!(error(&vec![b'1'; MAX_BYTES + 1]).contains("larger than 16 MB"));
 }
 
 /// Cut anywhere: refused or read, never a panic, and never a value that the whole file does not
@@ -244,7 +244,7 @@ fn more_figures_than_anybody_can_read_are_left_out() {
     let mut text = String::from("\"read bandwidth\n");
     (1..=30_000u32).for_each(|size| text.push_str(&format!("0.{size:06} 5\n")));
     let read = read(text.as_bytes()).expect("curves");
-    assert_eq!(read[0].figures.len(), MOST_FIGURES);
+    assert_eq!(read[0].figures.len(), MAX_FIGURES);
     assert!(
         read[0].remarks.iter().any(|remark| remark.contains("10000 figures were left out")),
         "{:?}",
@@ -272,7 +272,7 @@ fn every_figure_has_a_key_and_every_column_a_figure() {
     }
     for table in lmbench::TABLES {
         for column in table.columns {
-            if let lmbench::Holds::Figure(name) = column.holds {
+            if let lmbench::CellContent::Figure(name) = column.holds {
                 assert!(lmbench::find(name).is_some(), "{name}");
             }
         }

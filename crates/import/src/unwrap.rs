@@ -1,13 +1,13 @@
 //! What a text went through on its way here: packers, encodings, terminals, pages, mails and logs.
 //!
 //! Every importer sees a text as its tool printed it. Whatever a line was wrapped in is taken off
-//! where most lines have it; what tells sources apart, as pods of a log, makes a text of each.
+//! where most lines have it; what distinguishes sources, as pods of a log, makes a text of each.
 
 use anyhow::bail;
 use model::packed;
 use std::io::Read;
 
-use super::LARGEST;
+use super::MAX_BYTES;
 use crate::kit::Expression;
 
 mod hosts;
@@ -33,25 +33,25 @@ impl Plain {
 }
 
 /// Logs of logs, and pages of logs, that are followed.
-const DEEPEST: usize = 4;
+const MAX_NESTING: usize = 4;
 /// More sources in one log are a mistake or an attack.
-const MOST_SOURCES: usize = 200;
+const MAX_SOURCES: usize = 200;
 
 /// The texts of all sources in a file. An error says why it is no text.
 pub fn unwrapped(bytes: &[u8]) -> anyhow::Result<Vec<Plain>> {
     let text = mails::unencoded(&without_colours(&decoded(&unpacked(bytes)?)?)).into_owned();
     let mut all = vec![Plain { source: String::new(), text }];
     // A page may show a log, and a log a page.
-    for _ in 0..2 * DEEPEST {
+    for _ in 0..2 * MAX_NESTING {
         if !all.iter().any(|one| pages::is_page(&one.text)) {
             break;
         }
-        all = all.into_iter().flat_map(opened).take(MOST_SOURCES).collect();
+        all = all.into_iter().flat_map(opened).take(MAX_SOURCES).collect();
     }
     all = all.into_iter().map(|one| Plain { text: unquoted(unindented(one.text)), ..one }).collect();
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_NESTING {
         let inner: Vec<Plain> =
-            all.iter().cloned().flat_map(prefixes::unprefixed).take(MOST_SOURCES).collect();
+            all.iter().cloned().flat_map(prefixes::unprefixed).take(MAX_SOURCES).collect();
         if inner == all {
             break;
         }
@@ -69,7 +69,11 @@ fn opened(plain: Plain) -> Vec<Plain> {
     if pages::is_wrapped(&plain.text) {
         // One after the other: what a page shows has its own.
         let text = unquoted(unindented(plain.text.clone()));
-        let shown = if text == plain.text { prefixes::unprefixed(plain.clone()) } else { vec![Plain { text, ..plain.clone() }] };
+        let shown = if text == plain.text {
+            prefixes::unprefixed(plain.clone())
+        } else {
+            vec![Plain { text, ..plain.clone() }]
+        };
         if shown != [plain.clone()] {
             return shown;
         }
@@ -79,7 +83,7 @@ fn opened(plain: Plain) -> Vec<Plain> {
 
 fn unpacked(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut plain = Vec::new();
-    packed::unpacked(bytes, LARGEST as u64)?.read_to_end(&mut plain)?;
+    packed::unpacked(bytes, MAX_BYTES as u64)?.read_to_end(&mut plain)?;
     Ok(plain)
 }
 
@@ -119,13 +123,13 @@ fn without_colours(text: &str) -> String {
 }
 
 /// Lines that must be wrapped alike before anything is taken off.
-const LEAST_LINES: usize = 3;
+const MIN_LINES: usize = 3;
 
-/// Of the lines that are not empty so many must have a prefix.
+/// Of the lines that are not empty this share must have a prefix.
 const MOSTLY: f64 = 0.75;
 
 /// More blanks before a mark make it a part of the text.
-const MOST_BLANKS: usize = 4;
+const MAX_BLANKS: usize = 4;
 
 /// A mail's or a page's quoted lines, without their marks, and code without its fences.
 fn unquoted(text: String) -> String {
@@ -134,7 +138,7 @@ fn unquoted(text: String) -> String {
     // Of a comparison of two texts it is one side, and the other one has `<`.
     let is_side = text.lines().any(|line| line.starts_with("< "));
     let all = text.lines().filter(|line| !line.trim().is_empty()).all(|line| is_quoted(&line));
-    let least = if all { 1 } else { LEAST_LINES };
+    let least = if all { 1 } else { MIN_LINES };
     let quoted = !is_side && text.lines().filter(is_quoted).count() >= least;
     if !quoted && !text.lines().any(is_fence) {
         return text;
@@ -144,14 +148,14 @@ fn unquoted(text: String) -> String {
         for _ in 0..most {
             let blanks = rest.len() - rest.trim_start_matches(' ').len();
             let inner = rest.trim_start_matches(' ').strip_prefix('>');
-            let Some(inner) = inner.filter(|_| quoted && blanks < MOST_BLANKS) else { break };
+            let Some(inner) = inner.filter(|_| quoted && blanks < MAX_BLANKS) else { break };
             rest = inner.strip_prefix(' ').unwrap_or(inner);
         }
         rest.to_string()
     };
     // What is quoted may be a comparison, whose marks are its own.
     let is_comparison = |depth: &usize| text.lines().any(|line| inner(line, *depth).starts_with("< "));
-    let depth = (1..=DEEPEST).find(is_comparison).unwrap_or(usize::MAX);
+    let depth = (1..=MAX_NESTING).find(is_comparison).unwrap_or(usize::MAX);
     let plain = |line: &str| inner(line, depth);
     let lines: Vec<String> = text.lines().map(plain).filter(|line| !is_fence(line)).collect();
     lines.join("\n") + "\n"
@@ -161,13 +165,15 @@ fn unquoted(text: String) -> String {
 /// part it from what surrounds it.
 fn unindented(text: String) -> String {
     const CODE: usize = 4;
-    let indent = |line: &str| if line.starts_with('\t') { CODE } else { line.len() - line.trim_start_matches(' ').len() };
+    let indent = |line: &str| {
+        if line.starts_with('\t') { CODE } else { line.len() - line.trim_start_matches(' ').len() }
+    };
     let filled = || text.lines().filter(|line| !line.trim().is_empty());
     let all = filled().map(indent).min().unwrap_or(0);
     let least = if all > 0 { all } else { CODE };
     let inside = |line: &str| indent(line) >= least;
     let own = filled().filter(|line| inside(line));
-    let enough = all > 0 || own.clone().count() >= LEAST_LINES;
+    let enough = all > 0 || own.clone().count() >= MIN_LINES;
     let Some(least) = own.map(indent).min().filter(|_| enough) else {
         return text;
     };
@@ -347,7 +353,7 @@ mod tests {
             };
             let plain = figures(text.as_bytes());
             // In so few lines, or in lines of numbers, nobody sees what is no part of them.
-            let is_short = text.lines().filter(|line| !line.trim().is_empty()).count() < LEAST_LINES
+            let is_short = text.lines().filter(|line| !line.trim().is_empty()).count() < MIN_LINES
                 || !text.contains(char::is_alphabetic);
             let hidden = [
                 "pdsh",
@@ -437,7 +443,7 @@ mod tests {
 
     #[test]
     fn bombs_damage_and_what_is_no_text_are_errors() {
-        let zeros = vec![b'x'; LARGEST + 1];
+        let zeros = vec![b'x'; MAX_BYTES + 1];
         for packed in [gzip(&zeros), bzip2(&zeros), xz(&zeros), zstd(&zeros)] {
             let error = unwrapped(&packed).expect_err("too much");
             assert!(format!("{error:#}").contains("unpacked it is larger than 16 MiB"), "{error:#}");

@@ -2,7 +2,7 @@
 
 use crate::Format;
 use crate::kit::Run;
-use crate::kit::form::{Form, Row, Said, Scale, param, point, tool};
+use crate::kit::form::{Form, Notes, Row, Scale, param, point, tool};
 use crate::kit::lines::{adds, begins, ends, ignored, once};
 use model::units;
 
@@ -39,7 +39,7 @@ pub(crate) const FORM: Form = Form {
         ignored(r"[\d.]+ +[\d.]+ +\d+ +(?:[\d.]+|inf)|#\[.*\]|-{10,}"),
     ],
     facts: &[("url", "begin.url")],
-    told: &["-t", "--threads", "-c", "--connections", "-d", "--duration"],
+    printed: &["-t", "--threads", "-c", "--connections", "-d", "--duration"],
     flags: &["--latency", "-L", "-U", "--u_latency"],
     settings: &[
         param("rate", "-R"),
@@ -68,21 +68,21 @@ pub(crate) const FORM: Form = Form {
 
 tool!(FORM, "results of wrk and wrk2");
 
-fn check(run: &Run, said: &mut Said) {
+fn check(run: &Run, notes: &mut Notes) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {
-        said.against.interrupted("it has latencies but no line with its requests per second");
+        notes.faults.interrupted("it has latencies but no line with its requests per second");
     }
     if run.hit("uncorrected").is_some() {
-        said.remark(
+        notes.remark(
             "its latencies count from when a request was due; those from when it was sent are left out",
         );
     }
     let counts = ["connect", "read", "write", "timeout"].map(|kind| run.number(&format!("errors.{kind}")));
     if counts.into_iter().flatten().any(|count| count.value > 0.0) {
-        said.against.invalid(run.at("errors").unwrap_or_default());
+        notes.faults.invalid(run.at("errors").unwrap_or_default());
     }
-    run.texts("refused").for_each(|text| said.against.invalid(text));
+    run.texts("refused").for_each(|text| notes.faults.invalid(text));
     let seconds = run.at("requests.time_unit").and_then(units::nanoseconds).map_or(1.0, |ns| ns / 1e9);
     let time = run.number("requests.time").map(|time| time.times(seconds));
-    said.rate("Requests/sec", run.number("rate"), run.number("requests"), time);
+    notes.rate("Requests/sec", run.number("rate"), run.number("requests"), time);
 }

@@ -260,7 +260,7 @@ fn runs(bytes: &[u8], least: usize, own: impl Fn(u8) -> bool) -> Vec<(usize, &[u
     found
 }
 
-/// Whether somebody encoded a text: it is long, or all that is there but for its ends.
+/// Whether a text was encoded: it is long, or all that is there but for its ends.
 fn is_meant(text: &str, decoded: &[u8]) -> bool {
     text.len() >= NO_CHANCE || text.len() + 3 >= decoded.len()
 }

@@ -1,4 +1,4 @@
-//! Where in a run something stands that is somebody's, whatever its words are.
+//! Where in a run something stands that is private, whatever its words are.
 
 use super::names::Kind;
 

@@ -1,4 +1,4 @@
-//! A run without what names somebody: its lines as JSON, each text by its place.
+//! A run without what identifies someone: its lines as JSON, each text by its place.
 
 use anyhow::Context;
 use serde_json::{Map, Value};
@@ -8,11 +8,11 @@ use model::{Record, Run};
 use super::names::{Kind, Names};
 use super::place::{PID, Place, place_of};
 use super::snapshot;
-use super::text::{Filter, Way};
+use super::text::{Filter, Treatment};
 use super::vocabulary::Vocabulary;
 
 /// Any text of which nothing else is known.
-const FREE: Way = Way::Words(Kind::Redacted);
+const FREE: Treatment = Treatment::Words(Kind::Redacted);
 
 /// Redacts the runs of one bundle.
 pub struct Redactor<'v> {
@@ -67,7 +67,7 @@ impl<'v> Redactor<'v> {
         Ok(redacted)
     }
 
-    /// Learns what is somebody's by its place.
+    /// Learns what is private by its place.
     fn learn(&mut self, value: &Value, path: &str) {
         match value {
             Value::Object(fields) => {
@@ -110,7 +110,7 @@ impl<'v> Redactor<'v> {
         match place {
             Place::Whole(kind) => self.filter.whole(kind, text),
             Place::Folder => snapshot::folder(&mut self.filter, text),
-            Place::Command => self.filter.text(text, Way::Strict(Kind::Program)),
+            Place::Command => self.filter.text(text, Treatment::Strict(Kind::Program)),
             Place::Programs if !text.starts_with("A-") => self.filter.text(text, FREE),
             Place::Programs => {
                 let one = |one: &str| match one.split_once('-') {

@@ -17,8 +17,8 @@ pub fn find(text: &str) -> Vec<(Range<usize>, Kind)> {
         let own = match bytes[at] {
             b'@' => email(text, at, found.last().map_or(0, |(range, _): &(Range<usize>, Kind)| range.end)),
             byte if byte.is_ascii_hexdigit() || byte == b':' => uuid(bytes, at)
-                .or_else(|| begins.then(|| mac(bytes, at).or_else(|| sixth_at(text, at))).flatten())
-                .or_else(|| is_first.then(|| fourth_at(text, at)).flatten()),
+                .or_else(|| begins.then(|| mac(bytes, at).or_else(|| ipv6_at(text, at))).flatten())
+                .or_else(|| is_first.then(|| ipv4_at(text, at)).flatten()),
             _ => None,
         };
         match own {
@@ -53,7 +53,7 @@ fn uuid(bytes: &[u8], from: usize) -> Option<(Range<usize>, Kind)> {
 }
 
 /// Six pairs of digits and more with `:`, `-` or `_` between them, as Ethernet and InfiniBand have;
-/// between `:` also single digits, where a letter tells them from numbers.
+/// between `:` also single digits, where a letter distinguishes them from numbers.
 fn mac(bytes: &[u8], from: usize) -> Option<(Range<usize>, Kind)> {
     let digits = |at: usize| bytes[at..].iter().take(3).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let (mut groups, mut shortest) = (1, digits(from));
@@ -70,17 +70,17 @@ fn mac(bytes: &[u8], from: usize) -> Option<(Range<usize>, Kind)> {
     (fits && ends(bytes, end) && !is_nil).then_some((from..end, Kind::Mac))
 }
 
-/// So long is an address of the sixth version.
-const LONGEST: usize = 45;
+/// Characters of the longest IPv6 address.
+const MAX_IPV6_CHARS: usize = 45;
 
-fn sixth_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
+fn ipv6_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
     let own = |byte: &u8| byte.is_ascii_hexdigit() || b":.".contains(byte);
-    let (length, address) = sixth(text, from, &text[from..][..run(text, from, own)])?;
+    let (length, address) = longest_ipv6(text, from, &text[from..][..run(text, from, own)])?;
     named(from, length, IpAddr::V6(address))
 }
 
 /// A port, a letter or the end of a sentence may follow; `10.1.2.3.example` is a name.
-fn fourth_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
+fn ipv4_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
     let length = run(text, from, |byte| byte.is_ascii_digit() || *byte == b'.');
     let dotted = text[from..from + length].trim_end_matches('.');
     let goes_on = dotted.len() < length && !ends(text.as_bytes(), from + length);
@@ -89,16 +89,16 @@ fn fourth_at(text: &str, from: usize) -> Option<(Range<usize>, Kind)> {
 }
 
 fn run(text: &str, from: usize, own: impl Fn(&u8) -> bool) -> usize {
-    text.as_bytes()[from..].iter().take(4 * LONGEST).take_while(|byte| own(byte)).count()
+    text.as_bytes()[from..].iter().take(4 * MAX_IPV6_CHARS).take_while(|byte| own(byte)).count()
 }
 
 fn named(from: usize, length: usize, address: IpAddr) -> Option<(Range<usize>, Kind)> {
-    let is_nobodys = address.is_loopback() || address.is_unspecified();
-    (!is_nobodys).then_some((from..from + length, Kind::Ip))
+    let is_local = address.is_loopback() || address.is_unspecified();
+    (!is_local).then_some((from..from + length, Kind::Ip))
 }
 
 /// The longest address with `:` that a word begins with; other fields may follow behind a `:`.
-fn sixth(text: &str, from: usize, word: &str) -> Option<(usize, Ipv6Addr)> {
+fn longest_ipv6(text: &str, from: usize, word: &str) -> Option<(usize, Ipv6Addr)> {
     let of = |one: &str| {
         let parsed = one.parse::<Ipv6Addr>().ok().filter(|_| ends(text.as_bytes(), from + one.len()));
         parsed.map(|address| (one.len(), address))
@@ -108,7 +108,7 @@ fn sixth(text: &str, from: usize, word: &str) -> Option<(usize, Ipv6Addr)> {
         return Some(found);
     }
     // Without `::` it is a list of numbers.
-    while one.len() <= 2 * LONGEST && one.contains("::") {
+    while one.len() <= 2 * MAX_IPV6_CHARS && one.contains("::") {
         one = one.rsplit_once(':').map_or("", |(lead, _)| lead);
         if let Some(found) = of(one) {
             return Some(found);

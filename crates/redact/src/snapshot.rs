@@ -1,11 +1,11 @@
-//! What leaves of a snapshot: a path that nobody classified does not, and what a file holds is
+//! What leaves of a snapshot: a path without a class does not, and what a file holds is
 //! treated by its class.
 
 use model::vocabulary as ids;
 use model::{BLANKED, Entry, PRINTOUT, Snapshot, TABLES};
 
 use super::names::Kind;
-use super::text::{Filter, Way, is_of_kernel};
+use super::text::{Filter, Treatment, is_of_kernel};
 
 /// What stands in a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Class {
     Hardware,
     /// /proc/cpuinfo: the same by lines, and features of which the known ones stay.
     Processor,
-    /// Lines `NAME VALUE` with a maker's words in some, and somebody's folders in others.
+    /// Lines `NAME VALUE` with a maker's words in some, and private folders in others.
     Lines,
     /// The host's own name.
     Host,
@@ -136,14 +136,14 @@ const CLASSES: &[(&str, Class)] = &[
     ("/sys/class/net/*/device/numa_node", Class::Kernel),
 ];
 
-/// Where the kernel writes masks of CPUs and registers, and nobody else anything.
+/// Where the kernel writes masks of CPUs and registers, and other programs nothing.
 const MASKS: [&str; 5] =
     ["/sys/devices/system/", "/sys/bus/pci/", "/proc/bus/pci/", "/proc/self/status", "probe:cpuid/"];
 
 /// Files of control groups, wherever these are mounted and whatever they are called.
 const GROUP_FILES: [&str; 8] = ["cpu.", "cpuset.", "memory.", "io.", "pids.", "blkio.", "cpus", "mems"];
 
-/// What is known of a path; `None`: nobody has said anything of it.
+/// What is known of a path; `None`: it has no class.
 pub fn class_of(path: &str) -> Option<Class> {
     let listed = CLASSES.iter().find(|(pattern, _)| fits(pattern, path)).map(|(_, class)| *class);
     let of_group = || {
@@ -179,7 +179,11 @@ const ORDINARY: [&str; 9] = ["/", "/tmp", "/var/tmp", "/dev/shm", "/home", "/roo
 
 /// Somebody's folder or file, whole.
 pub fn folder(filter: &mut Filter, path: &str) -> String {
-    if ORDINARY.contains(&path) || path.starts_with("/dev/") { filter.text(path, Way::Words(Kind::Path)) } else { filter.whole(Kind::Path, path) }
+    if ORDINARY.contains(&path) || path.starts_with("/dev/") {
+        filter.text(path, Treatment::Words(Kind::Path))
+    } else {
+        filter.whole(Kind::Path, path)
+    }
 }
 
 /// Sees what must be known of all snapshots before the first name is given.
@@ -260,39 +264,39 @@ pub fn redacted(filter: &mut Filter, snapshot: &Snapshot) -> (Snapshot, usize) {
 }
 
 /// How the kernel writes into this file.
-fn way(path: &str, kind: Kind) -> Way {
+fn way(path: &str, kind: Kind) -> Treatment {
     let has_masks = MASKS.iter().any(|masks| path.starts_with(masks));
-    if has_masks { Way::Hex(kind) } else { Way::Counts(kind) }
+    if has_masks { Treatment::Hex(kind) } else { Treatment::Counts(kind) }
 }
 
 /// How it calls this file; names of groups are anybody's.
-fn called(path: &str, kind: Kind) -> Way {
-    if kind == Kind::Group { Way::Words(kind) } else { way(path, kind) }
+fn called(path: &str, kind: Kind) -> Treatment {
+    if kind == Kind::Group { Treatment::Words(kind) } else { way(path, kind) }
 }
 
-fn content(filter: &mut Filter, class: Class, way: Way, text: &str) -> String {
+fn content(filter: &mut Filter, class: Class, way: Treatment, text: &str) -> String {
     match class {
         Class::Host => filter.whole(Kind::Host, text),
-        Class::Hardware | Class::Tables => filter.text(text, Way::Hardware),
+        Class::Hardware | Class::Tables => filter.text(text, Treatment::Hardware),
         Class::Processor => text.split_inclusive('\n').map(|line| processor(filter, line)).collect(),
         Class::Lines => text.split_inclusive('\n').map(|line| of_probe(filter, line)).collect(),
         Class::Kernel => filter.text(text, way),
-        Class::Words => filter.text(text, Way::Words(Kind::Redacted)),
-        Class::Groups | Class::Dropped => filter.text(text, Way::Words(Kind::Group)),
+        Class::Words => filter.text(text, Treatment::Words(Kind::Redacted)),
+        Class::Groups | Class::Dropped => filter.text(text, Treatment::Words(Kind::Group)),
     }
 }
 
 fn processor(filter: &mut Filter, line: &str) -> String {
-    let Some((name, value)) = field(line) else { return filter.text(line, Way::Words(Kind::Redacted)) };
+    let Some((name, value)) = field(line) else { return filter.text(line, Treatment::Words(Kind::Redacted)) };
     let lead = &line[..line.len() - value.len()];
-    let lead = filter.text(lead, Way::Words(Kind::Redacted));
+    let lead = filter.text(lead, Treatment::Words(Kind::Redacted));
     let value = match name.as_str() {
-        name if MAKERS.contains(&name) => filter.text(value, Way::Hardware),
+        name if MAKERS.contains(&name) => filter.text(value, Treatment::Hardware),
         name if FEATURES.contains(&name) => {
             let known: Vec<&str> = value.split_whitespace().filter(|word| filter.is_known(word)).collect();
             format!(" {}{}", known.join(" "), if value.ends_with('\n') { "\n" } else { "" })
         }
-        _ => filter.text(value, Way::Words(Kind::Redacted)),
+        _ => filter.text(value, Treatment::Words(Kind::Redacted)),
     };
     lead + &value
 }
@@ -300,17 +304,17 @@ fn processor(filter: &mut Filter, line: &str) -> String {
 fn of_probe(filter: &mut Filter, line: &str) -> String {
     let end = line.trim_end().len();
     let Some((name, value)) = line[..end].split_once(' ') else {
-        return filter.text(line, Way::Words(Kind::Redacted));
+        return filter.text(line, Treatment::Words(Kind::Redacted));
     };
     let value = match last(name) {
-        own if MODELS.contains(&own) => filter.text(value, Way::Hardware),
+        own if MODELS.contains(&own) => filter.text(value, Treatment::Hardware),
         own if FOLDERS.contains(&own) => folder(filter, value),
-        _ => filter.text(value, Way::Words(Kind::Device)),
+        _ => filter.text(value, Treatment::Words(Kind::Device)),
     };
-    format!("{} {value}{}", filter.text(name, Way::Words(Kind::Device)), &line[end..])
+    format!("{} {value}{}", filter.text(name, Treatment::Words(Kind::Device)), &line[end..])
 }
 
-/// Tables with `x` for the letters of what is somebody's.
+/// Tables with `x` for the letters of what is private.
 fn covered(filter: &mut Filter, bytes: &[u8]) -> Vec<u8> {
     let mut covered = bytes.to_vec();
     let mut from = 0;
@@ -320,7 +324,7 @@ fn covered(filter: &mut Filter, bytes: &[u8]) -> Vec<u8> {
         }
         if let Ok(text) = std::str::from_utf8(&bytes[from.min(at)..at])
             && text.len() >= 4
-            && filter.text(text, Way::Hardware) != text
+            && filter.text(text, Treatment::Hardware) != text
         {
             covered[from..at].fill(b'x');
         }

@@ -10,19 +10,19 @@ use super::shapes;
 use super::vocabulary::Vocabulary;
 
 /// Longer numbers are serial numbers.
-const DIGITS: usize = 15;
+const MAX_DIGITS: usize = 15;
 /// Hexadecimal words of masks and registers are no longer.
-const HEX: usize = 8;
+const MAX_HEX_DIGITS: usize = 8;
 /// Sizes and counts with a unit of one letter have no more digits.
-const COUNT: usize = 9;
+const MAX_COUNT_DIGITS: usize = 9;
 /// The number behind a word (`cpu1023`) has no more.
-const COUNTED: usize = 4;
+const MAX_SUFFIX_DIGITS: usize = 4;
 /// Units of one letter.
 const UNITS: &str = "kKmMgGtTpPbBsh";
 
 /// How a text is treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Way {
+pub enum Treatment {
     /// Known words stay; others become this.
     Words(Kind),
     /// The same in the kernel's own files: its counts of nanoseconds are long, and its buses have
@@ -30,7 +30,7 @@ pub enum Way {
     Counts(Kind),
     /// The same, where the kernel writes masks and registers in hexadecimal digits.
     Hex(Kind),
-    /// Firmware's and makers' own words: only what is known to be somebody's is replaced.
+    /// Firmware's and makers' own words: only what is known to be private is replaced.
     Hardware,
     /// An owner's own words, whatever they are: only single letters and short numbers stay.
     Strict(Kind),
@@ -88,11 +88,11 @@ impl<'v> Filter<'v> {
 
     /// Words that stay in these runs.
     pub fn keep(&mut self, text: &str) {
-        let text = self.text(text, Way::Hardware);
+        let text = self.text(text, Treatment::Hardware);
         self.safe.extend(words(&text).map(str::to_lowercase));
     }
 
-    /// A whole text that is somebody's, wherever it stands.
+    /// A whole text that is private, wherever it stands.
     pub fn whole(&mut self, kind: Kind, text: &str) -> String {
         let trimmed = text.trim();
         if trimmed.is_empty() || self.names.is_given(trimmed) {
@@ -106,7 +106,7 @@ impl<'v> Filter<'v> {
         text.replace(trimmed, &format!("{slash}{name}"))
     }
 
-    /// Whether an original says so much by itself that it is looked for between other words.
+    /// Whether an original is distinctive enough that it is looked for between other words.
     fn is_distinct(&self, original: &str) -> bool {
         let is_ordinary = self.vocabulary.has(original) || self.kernels.contains(&original.to_lowercase());
         original.len() >= 3 && original.chars().any(char::is_alphabetic) && !is_ordinary
@@ -138,8 +138,8 @@ impl<'v> Filter<'v> {
         self.secrets.as_ref()
     }
 
-    /// The text with everything replaced that may name somebody.
-    pub fn text(&mut self, text: &str, way: Way) -> String {
+    /// The text with everything replaced that may identify someone.
+    pub fn text(&mut self, text: &str, treatment: Treatment) -> String {
         let bytes = text.as_bytes();
         let alone = |range: &Range<usize>| {
             let is_word = |at: Option<&u8>| at.is_some_and(u8::is_ascii_alphanumeric);
@@ -158,50 +158,56 @@ impl<'v> Filter<'v> {
             if range.start < from {
                 continue;
             }
-            self.shapes(&text[from..range.start], way, &mut whole);
+            self.shapes(&text[from..range.start], treatment, &mut whole);
             whole.push_str(&replacement);
             from = range.end;
         }
-        self.shapes(&text[from..], way, &mut whole);
+        self.shapes(&text[from..], treatment, &mut whole);
         whole
     }
 
-    fn shapes(&mut self, text: &str, way: Way, whole: &mut String) {
+    fn shapes(&mut self, text: &str, treatment: Treatment, whole: &mut String) {
         let mut from = 0;
         for (range, kind) in shapes::find(text) {
-            self.words(&text[from..range.start], way, whole);
+            self.words(&text[from..range.start], treatment, whole);
             let name = self.names.of(kind, &text[range.clone()]);
             whole.push_str(&name);
             from = range.end;
         }
-        self.words(&text[from..], way, whole);
+        self.words(&text[from..], treatment, whole);
     }
 
-    fn words(&mut self, text: &str, way: Way, whole: &mut String) {
-        // So long a word in hexadecimal digits stays.
-        let (kind, hex) = match way {
-            Way::Hardware => return whole.push_str(text),
-            Way::Words(kind) | Way::Strict(kind) => (kind, 0),
-            Way::Counts(kind) => (kind, 2),
-            Way::Hex(kind) => (kind, HEX),
+    fn words(&mut self, text: &str, treatment: Treatment, whole: &mut String) {
+        // Longest hexadecimal word that stays.
+        let (kind, hex) = match treatment {
+            Treatment::Hardware => return whole.push_str(text),
+            Treatment::Words(kind) | Treatment::Strict(kind) => (kind, 0),
+            Treatment::Counts(kind) => (kind, 2),
+            Treatment::Hex(kind) => (kind, MAX_HEX_DIGITS),
         };
-        let is_strict = matches!(way, Way::Strict(_));
+        let is_strict = matches!(treatment, Treatment::Strict(_));
         let mut from = 0;
         for range in ranges(text) {
             let word = &text[range.clone()];
             whole.push_str(&text[from..range.start]);
             from = range.end;
-            let stays = if is_strict { self.names.is_given(word) || says_little(word) } else { self.is_known(word) || hex > 0 && (is_hex(word, hex) || is_count(word)) };
-            if stays { whole.push_str(word) } else {
-                    let of_path = kind == Kind::Redacted && text[..range.start].ends_with('/');
-                    let name = self.names.of(if of_path { Kind::Path } else { kind }, word);
-                    whole.push_str(&name);
-                }
+            let stays = if is_strict {
+                self.names.is_given(word) || says_little(word)
+            } else {
+                self.is_known(word) || hex > 0 && (is_hex(word, hex) || is_count(word))
+            };
+            if stays {
+                whole.push_str(word)
+            } else {
+                let of_path = kind == Kind::Redacted && text[..range.start].ends_with('/');
+                let name = self.names.of(if of_path { Kind::Path } else { kind }, word);
+                whole.push_str(&name);
+            }
         }
         whole.push_str(&text[from..]);
     }
 
-    /// Whether a word names nobody.
+    /// Whether a word names no one.
     pub fn is_known(&self, word: &str) -> bool {
         let has = |part: &str| self.vocabulary.has(part) || self.safe.contains(&part.to_lowercase());
         if has(word) || self.names.is_given(word) {
@@ -217,7 +223,7 @@ impl<'v> Filter<'v> {
         let number = word.trim_end_matches(char::is_alphabetic);
         let unit = &word[number.len()..];
         let is_unit = match unit.len() {
-            1 => number.len() <= COUNT && UNITS.contains(unit),
+            1 => number.len() <= MAX_COUNT_DIGITS && UNITS.contains(unit),
             _ => has(unit),
         };
         if !number.is_empty() && is_number(number) && is_unit {
@@ -263,12 +269,12 @@ impl Pieces<'_> {
     fn are_known(&self, has: impl Fn(&str) -> bool) -> bool {
         let digits: usize = self.numbers.iter().map(|number| number.len()).sum();
         if self.letters == ["x"] && self.numbers.len() == 2 {
-            return self.numbers.iter().all(|number| number.len() <= COUNT);
+            return self.numbers.iter().all(|number| number.len() <= MAX_COUNT_DIGITS);
         }
         // What a name counts has few digits; a size may have many before its unit.
         let counted = self.numbers.iter().skip(usize::from(self.begins_with_number));
         let are_few = match self.single {
-            0 => digits <= DIGITS && counted.clone().all(|number| number.len() <= COUNTED),
+            0 => digits <= MAX_DIGITS && counted.clone().all(|number| number.len() <= MAX_SUFFIX_DIGITS),
             1 => digits <= 3,
             _ => digits <= 2,
         };
@@ -282,7 +288,7 @@ impl Pieces<'_> {
 fn is_number(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let of_numbers = word.bytes().all(|byte| byte.is_ascii_digit() || b".-_".contains(&byte));
-    of_numbers && digits <= DIGITS || is_exponent(word)
+    of_numbers && digits <= MAX_DIGITS || is_exponent(word)
 }
 
 /// `1.5e-7`: one digit before the point, if there is a point, and few behind the letter.
@@ -321,13 +327,13 @@ fn is_count(word: &str) -> bool {
     !word.starts_with('0') && word.parse::<u64>().is_ok()
 }
 
-fn is_hex(digits: &str, most: usize) -> bool {
-    !digits.is_empty() && digits.len() <= most && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+fn is_hex(digits: &str, max_len: usize) -> bool {
+    !digits.is_empty() && digits.len() <= max_len && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// `0xb000040`
 fn is_register(word: &str) -> bool {
-    word.strip_prefix("0x").is_some_and(|digits| is_hex(digits, HEX))
+    word.strip_prefix("0x").is_some_and(|digits| is_hex(digits, MAX_HEX_DIGITS))
 }
 
 /// `db7` of `db7.acme.example`: the same host, by the name that its neighbours use.
@@ -342,7 +348,7 @@ pub fn is_of_kernel(word: &str) -> bool {
     number.is_some_and(is_number) || is_device(word)
 }
 
-/// The kernel's own names of disks and interfaces: a letter of the alphabet or a number tells them
+/// The kernel's own names of disks and interfaces: a letter or a number distinguishes them
 /// apart, and the place in the machine.
 fn is_device(word: &str) -> bool {
     let rest = |lead: &str| word.strip_prefix(lead).filter(|rest| rest.len() <= 6);
@@ -380,7 +386,7 @@ mod tests {
     fn known_words_stay_and_all_others_go() {
         let vocabulary = Vocabulary::new("read\nmemory.latency\none-cpu\ncpu\nerror\nms", "");
         let mut filter = filter(&vocabulary);
-        let free = Way::Words(Kind::Redacted);
+        let free = Treatment::Words(Kind::Redacted);
         for text in
             ["read memory.latency@one-cpu: 12.5 ms on cpu3, 0-127", "nvme0n1 eth0 enp0s31f6 sda1 dm-0"]
         {
@@ -415,20 +421,20 @@ mod tests {
             "ip-10-47-112-9",
             "ns3012345",
         ] {
-            for way in [Way::Words(Kind::Redacted), Way::Counts(Kind::Redacted)] {
+            for way in [Treatment::Words(Kind::Redacted), Treatment::Counts(Kind::Redacted)] {
                 let told = filter.text(secret, way);
                 assert!(told.starts_with("redacted-"), "{secret}: {told}");
             }
         }
         let stays = "cpu1023 4096x32 61.5k 1048576kB 16G p999 1.5e-7 2026-11-25 pages-1048576kB 0x0b000040";
-        assert_eq!(filter.text(stays, Way::Words(Kind::Redacted)), stays);
+        assert_eq!(filter.text(stays, Treatment::Words(Kind::Redacted)), stays);
         // Only masks and registers may look like a name.
         let names = "/home/ada deadbeef 8f2aa1b9 1000000012345678";
-        let told = filter.text(names, Way::Words(Kind::Group));
+        let told = filter.text(names, Treatment::Words(Kind::Group));
         assert!(["ada", "deadbeef", "8f2aa1b9", "1000000012345678"].iter().all(|name| !told.contains(name)));
-        assert_eq!(filter.text("ff,0000aaaa", Way::Hex(Kind::Redacted)), "ff,0000aaaa");
+        assert_eq!(filter.text("ff,0000aaaa", Treatment::Hex(Kind::Redacted)), "ff,0000aaaa");
         assert_eq!(
-            filter.text("af:00.0 9223372036854771712", Way::Counts(Kind::Redacted)),
+            filter.text("af:00.0 9223372036854771712", Treatment::Counts(Kind::Redacted)),
             "af:00.0 9223372036854771712"
         );
     }
@@ -443,7 +449,7 @@ mod tests {
         filter.whole(Kind::Host, "host-1");
         filter.whole(Kind::Label, "node7-3");
         filter.whole(Kind::Host, "node0");
-        let free = Way::Words(Kind::Redacted);
+        let free = Treatment::Words(Kind::Redacted);
         assert_eq!(filter.text("at NODE7, node7.acme.example:/x", free), "at host-2, host-2:/x");
         assert_eq!(filter.text("at host-1", free), "at host-3");
         assert_eq!(filter.text("node7-34", free), "host-2-34");
@@ -456,9 +462,9 @@ mod tests {
         let mut filter = filter(&vocabulary);
         assert_eq!(filter.whole(Kind::Host, "Db 7 (prod)\n"), "host-1\n");
         assert_eq!(filter.whole(Kind::Host, "vm"), "host-2");
-        assert_eq!(filter.text("ACME db 7 (PROD) of vm", Way::Hardware), "ACME host-1 of vm");
+        assert_eq!(filter.text("ACME db 7 (PROD) of vm", Treatment::Hardware), "ACME host-1 of vm");
         assert_eq!(
-            filter.text("[\"bin/acme\",\"7\",\"4711\"]", Way::Strict(Kind::Program)),
+            filter.text("[\"bin/acme\",\"7\",\"4711\"]", Treatment::Strict(Kind::Program)),
             "[\"program-1/program-2\",\"7\",\"program-3\"]"
         );
     }

@@ -17,7 +17,7 @@ const ERRORS: i32 = 134;
 
 /// Words in small letters.
 pub struct Vocabulary {
-    /// They name nobody, and stay.
+    /// They name no one, and stay.
     known: HashSet<String>,
     /// Beside them those that reports have of their own: where one of them is an original too,
     /// that it stands in a page says nothing.

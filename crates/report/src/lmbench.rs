@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::plain::plain;
 use diagnose::Diagnosis;
-use import::lmbench::{Column, HOST, Holds, SYSTEM, TABLES, Unit, find, numbers, size_untold};
+use import::lmbench::{CellContent, Column, HOST, SYSTEM, TABLES, Unit, find, has_unknown_size, numbers};
 use import::{Keyed, keyed};
 use model::vocabulary::{MetricId, sched as ids};
 use model::{Pages, Params, Value};
@@ -23,11 +23,11 @@ pub fn render(diagnosis: &Diagnosis) -> String {
     for table in TABLES {
         let cells: Vec<String> = table.columns.iter().map(|column| cell(diagnosis, column)).collect();
         pinned.extend(table.columns.iter().zip(&cells).filter_map(|(column, cell)| match column.holds {
-            Holds::Figure(name) if cell.trim().is_empty() && only_pinned(diagnosis, name) => Some(name),
+            CellContent::Figure(name) if cell.trim().is_empty() && only_pinned(diagnosis, name) => Some(name),
             _ => None,
         }));
         let figures = table.columns.iter().zip(&cells);
-        let mut figures = figures.filter(|(column, _)| matches!(column.holds, Holds::Figure(_)));
+        let mut figures = figures.filter(|(column, _)| matches!(column.holds, CellContent::Figure(_)));
         if figures.all(|(_, cell)| cell.trim().is_empty()) {
             empty.push(table.title);
             continue;
@@ -63,13 +63,13 @@ pub fn render(diagnosis: &Diagnosis) -> String {
 
 fn cell(diagnosis: &Diagnosis, column: &Column) -> String {
     let value = match column.holds {
-        Holds::Figure("null I/O") => {
+        CellContent::Figure("null I/O") => {
             let mean = value(diagnosis, "read").zip(value(diagnosis, "write"));
             mean.map(|(read, write)| (read + write) / 2.0)
         }
-        Holds::Figure(name) => value(diagnosis, name),
-        Holds::Fact("2p/0K again") => value(diagnosis, "2p/0K"),
-        Holds::Fact("mhz") => {
+        CellContent::Figure(name) => value(diagnosis, name),
+        CellContent::Fact("2p/0K again") => value(diagnosis, "2p/0K"),
+        CellContent::Fact("mhz") => {
             let clock = diagnosis
                 .series
                 .iter()
@@ -78,13 +78,13 @@ fn cell(diagnosis: &Diagnosis, column: &Column) -> String {
             let text = clock.map(|estimate| format!("{:.0}", estimate.median * 1e3)).unwrap_or_default();
             return format!("{text:>width$}", width = column.width);
         }
-        Holds::Fact("system") => {
+        CellContent::Fact("system") => {
             let text = diagnosis.machine.cpus.architecture.as_deref().map(|name| format!("{name}-Linux"));
             let text = plain(&text.unwrap_or_default(), 23).replace(|c: char| !c.is_ascii_graphic(), "_");
             return format!("{text:>width$}", width = column.width);
         }
-        Holds::Fact("copies") => return format!("{:>width$}", 1, width = column.width),
-        Holds::Fact(_) => None,
+        CellContent::Fact("copies") => return format!("{:>width$}", 1, width = column.width),
+        CellContent::Fact(_) => None,
     };
     numbers::write(value.unwrap_or(0.0), column.digits, column.width)
 }
@@ -135,7 +135,7 @@ fn only_pinned(diagnosis: &Diagnosis, name: &str) -> bool {
 
 /// What a series that means the same has, in lmbench's unit.
 fn series(diagnosis: &Diagnosis, told: &Keyed, unit: Unit) -> Option<f64> {
-    let largest = told.point.iter().find(|(_, value)| size_untold(value)).map(|(name, _)| name.as_str());
+    let largest = told.point.iter().find(|(_, value)| has_unknown_size(value)).map(|(name, _)| name.as_str());
     let fits = |judged: &&Judged| {
         let (series, verdict) = (&judged.series, &judged.analysis.verdict);
         let case = &series.case;

@@ -3,7 +3,7 @@
 
 use compare::{peers, rows};
 use import::unixbench::doubts;
-use import::{own, repeats, speccpu};
+use import::{faults, repeats, speccpu};
 
 pub const HARNESS: &str = "harness";
 
@@ -177,53 +177,53 @@ pub const TOPICS: &[Topic] = &[
         source: "crates/import/src/speccpu/score.rs",
     },
     Topic {
-        id: own::FAILED_IO,
+        id: faults::FAILED_IO,
         also: &[],
         title: "an imported result with I/O that failed",
-        sections: || fixed(own::FAILED_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::FAILED_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::FIGURES_DISAGREE,
+        id: faults::FIGURES_DISAGREE,
         also: &[],
         title: "an imported result whose figures contradict each other",
-        sections: || fixed(own::DISAGREE_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::DISAGREE_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::INTERRUPTED,
+        id: faults::INTERRUPTED,
         also: &[],
         title: "an imported result of a run that was stopped",
-        sections: || fixed(own::INTERRUPTED_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::INTERRUPTED_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::GENERATOR_BOUND,
+        id: faults::GENERATOR_BOUND,
         also: &[],
         title: "an imported network result that the CPU limited",
-        sections: || fixed(own::BOUND_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::BOUND_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::THROTTLED,
+        id: faults::THROTTLED,
         also: &[],
         title: "an imported result of a throttled host",
-        sections: || fixed(own::THROTTLED_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::THROTTLED_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::DOCUMENTED,
+        id: faults::DOCUMENTED,
         also: &[],
         title: "an imported result of a format known from its documentation only",
-        sections: || fixed(own::DOCUMENTED_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::DOCUMENTED_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
-        id: own::UNSURE,
+        id: faults::UNSURE,
         also: &[],
         title: "an imported result whose tool reports passes too far apart",
-        sections: || fixed(own::UNSURE_EXPLAINED),
-        source: "crates/import/src/own.rs",
+        sections: || fixed(faults::UNSURE_EXPLAINED),
+        source: "crates/import/src/faults.rs",
     },
     Topic {
         id: doubts::NO_CPUS,

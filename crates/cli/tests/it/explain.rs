@@ -215,7 +215,7 @@ fn labels_of_first_screens_are_explained() {
         literals(&imports, "let (word, tone)", "(\"", "\", Tone::"),
         literals(&format!("{report}/imported/several.rs"), "", "column(\"", "\","),
         literals(&format!("{report}/imported/notes.rs"), "", "note(\"", "\","),
-        literals("crates/import/src/own.rs", "pub fn topic(", "=> \"", "\",\n"),
+        literals("crates/import/src/faults.rs", "pub fn topic(", "=> \"", "\",\n"),
         topics("crates/diagnose/src/readiness.rs"),
         literals("crates/diagnose/src/readiness.rs", "fn words", "=> \"", "\",\n"),
         literals(&machine, "let facts = [", "        (\"", "\", "),

@@ -64,10 +64,11 @@ fn blocks(rest: &str, rw: &str) -> Option<String> {
     let text = rest.split_once("bs=")?.1;
     // Of a line that was cut the last may have been longer.
     let text = text.split_once(", ioengine").or(text.rsplit_once([',', '/']))?.0;
-    let ranges: Vec<&str> = if text.contains("(R)") { text
-            .split(',')
-            .map(|part| part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' ']))
-            .collect() } else { text.split('/').map(str::trim).collect() };
+    let ranges: Vec<&str> = if text.contains("(R)") {
+        text.split(',').map(|part| part.trim().trim_start_matches(['(', 'R', 'W', 'T', ')', ' '])).collect()
+    } else {
+        text.split('/').map(str::trim).collect()
+    };
     let size = |text: &str| size(text).map(|bytes| format!("{bytes:.0}"));
     let range = |range: &&str| -> Option<String> {
         let (low, high) = range.split_once('-').unwrap_or((range, range));

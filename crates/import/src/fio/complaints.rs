@@ -1,12 +1,12 @@
 //! What fio says beside its results: errors, failed verification, signals, warnings.
 
 use super::Sheet;
-use crate::own::short;
+use crate::faults::short;
 
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 5;
 
-/// Whether a line tells of I/O that failed.
+/// Whether a line reports failed I/O.
 fn failed(line: &str) -> bool {
     line.starts_with("verify:")
         || line.contains("io_u error")
@@ -42,9 +42,9 @@ pub fn read(lines: &[&str], sheet: &mut Sheet) {
             }
         }
         if failed(line) {
-            sheet.against.failed("says", line, "the file");
+            sheet.faults.failed("says", line, "the file");
         } else if line.contains("terminating on signal") {
-            sheet.against.interrupted(line);
+            sheet.faults.interrupted(line);
         } else if line.starts_with("fio: ") || line.to_ascii_lowercase().contains("warning") {
             if quoted.len() < QUOTED { quoted.push(format!("it says {:?}", short(line))) } else { more += 1 }
         }

@@ -1,7 +1,7 @@
 //! Jobs of one kind that ran at once, and how their case is named.
 
-use super::{Job, SEVERAL, Way, disks, numbers};
-use crate::own::short;
+use super::{Direction, Job, SEVERAL, disks, numbers};
+use crate::faults::short;
 use model::vocabulary::disk as ids;
 use model::{Params, Value};
 
@@ -63,7 +63,7 @@ fn longest_ms(job: &Job) -> f64 {
 
 /// How jobs of one kind that ran at once are named together.
 #[derive(Default)]
-pub struct Crew<'a> {
+pub struct JobGroup<'a> {
     pub jobs: Vec<&'a Job>,
     /// How many ran, as far as is known; counted once all are there.
     pub count: u64,
@@ -76,14 +76,14 @@ pub struct Crew<'a> {
 }
 
 /// The directions of a pattern.
-pub fn ways_of(pattern: &str) -> &'static [Way] {
+pub fn ways_of(pattern: &str) -> &'static [Direction] {
     let pattern = pattern.split(':').next().unwrap_or_default();
     match pattern.trim_start_matches("rand") {
-        "read" => &[Way::Read],
-        "write" => &[Way::Write],
-        "trim" => &[Way::Trim],
-        "trimwrite" => &[Way::Write, Way::Trim],
-        _ => &[Way::Read, Way::Write],
+        "read" => &[Direction::Read],
+        "write" => &[Direction::Write],
+        "trim" => &[Direction::Trim],
+        "trimwrite" => &[Direction::Write, Direction::Trim],
+        _ => &[Direction::Read, Direction::Write],
     }
 }
 
@@ -92,7 +92,7 @@ pub fn text(value: &str) -> Value {
     cut.parse().map_or(Value::Text(cut), Value::Int)
 }
 
-impl Crew<'_> {
+impl JobGroup<'_> {
     pub fn job(&self) -> &Job {
         self.jobs[0]
     }
@@ -115,7 +115,7 @@ impl Crew<'_> {
     }
 
     /// Whether one report stands for all jobs of the name. fio leaves an option without a value out
-    /// of what it tells of a job, but the jobs' time tells it, too: without group_reporting it is
+    /// of what it prints of a job, but the jobs' time shows it, too: without group_reporting it is
     /// the report's own.
     pub fn reported_as_one(&self) -> bool {
         let job = self.job();
@@ -134,9 +134,9 @@ impl Crew<'_> {
         self.job().option(&["ioengine"])
     }
 
-    /// What it did, as far as keys tell it.
+    /// What it did, as keys describe it.
     pub fn work(&self) -> (&'static str, &'static str, Params, [Params; 3]) {
-        (self.bench(), self.place(), self.params(""), Way::ALL.map(|way| self.point(way)))
+        (self.bench(), self.place(), self.params(""), Direction::ALL.map(|way| self.point(way)))
     }
 
     pub fn params(&self, op: &str) -> Params {
@@ -186,26 +186,26 @@ impl Crew<'_> {
     /// Reads of a hundred I/Os, as an option asks for them, or as they were done where that is not
     /// told, or another one's; none of jobs that do not read and write.
     fn read_share(&self) -> Option<String> {
-        if self.ways() != [Way::Read, Way::Write] {
+        if self.ways() != [Direction::Read, Direction::Write] {
             return None;
         }
         let job = self.job();
         let number = |name: &str| job.option(&[name]).and_then(numbers::plain);
-        let told = number("rwmixread").or(number("rwmixwrite").map(|writes| 100.0 - writes));
-        let told = told.or((!job.direct_untold).then_some(50.0)).filter(|_| !self.merged);
-        let of = |job: &Job, way: Way| job.mix.map(|mix| mix[way as usize]).or(job.side(way).ios);
-        let sum = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| of(job, way)).sum() };
-        let (reads, writes) = (sum(Way::Read), sum(Way::Write));
+        let printed = number("rwmixread").or(number("rwmixwrite").map(|writes| 100.0 - writes));
+        let printed = printed.or((!job.direct_untold).then_some(50.0)).filter(|_| !self.merged);
+        let of = |job: &Job, way: Direction| job.mix.map(|mix| mix[way as usize]).or(job.side(way).ios);
+        let sum = |way: Direction| -> f64 { self.jobs.iter().filter_map(|job| of(job, way)).sum() };
+        let (reads, writes) = (sum(Direction::Read), sum(Direction::Write));
         let (done, count) = (100.0 * reads / (reads + writes), reads + writes);
         if reads == 0.0 || writes == 0.0 {
-            return Some(told.map_or("untold".to_string(), |told| told.to_string()));
+            return Some(printed.map_or("untold".to_string(), |printed| printed.to_string()));
         }
         // Each I/O is drawn.
         let noise = 3.0 * (done * (100.0 - done) / count).sqrt();
         let near = |share: &f64| (share - done).abs() <= noise;
         let five = Some((done / 5.0).round() * 5.0);
         let round = five.filter(|share| (share - done).abs() <= noise + 0.25);
-        let share = told.filter(|told| near(told) || (told - done).abs() <= 3.0).or(round);
+        let share = printed.filter(|printed| near(printed) || (printed - done).abs() <= 3.0).or(round);
         Some(share.unwrap_or(done.round()).clamp(1.0, 99.0).to_string())
     }
 
@@ -228,18 +228,18 @@ impl Crew<'_> {
         self.rw().split(':').next().unwrap_or_default()
     }
 
-    /// The directions that the job asks for; where that is not told, those that it went.
-    pub fn ways(&self) -> &'static [Way] {
+    /// The directions that the job asks for; where that is not given, those that it went.
+    pub fn ways(&self) -> &'static [Direction] {
         if self.job().untold {
-            let went = Way::ALL.map(|way| !self.job().side(way).is_empty());
+            let went = Direction::ALL.map(|way| !self.job().side(way).is_empty());
             return match went {
-                [true, true, false] => &[Way::Read, Way::Write],
-                [true, true, true] => &Way::ALL,
-                [true, false, true] => &[Way::Read, Way::Trim],
-                [false, true, true] => &[Way::Write, Way::Trim],
-                [false, true, false] => &[Way::Write],
-                [false, false, true] => &[Way::Trim],
-                [_, false, false] => &[Way::Read],
+                [true, true, false] => &[Direction::Read, Direction::Write],
+                [true, true, true] => &Direction::ALL,
+                [true, false, true] => &[Direction::Read, Direction::Trim],
+                [false, true, true] => &[Direction::Write, Direction::Trim],
+                [false, true, false] => &[Direction::Write],
+                [false, false, true] => &[Direction::Trim],
+                [_, false, false] => &[Direction::Read],
             };
         }
         ways_of(self.rw())
@@ -253,19 +253,19 @@ impl Crew<'_> {
         }
     }
 
-    /// Whether reads of a job that writes are its reading back. In a text, which does not tell of
+    /// Whether reads of a job that writes are its reading back. In a text, which has no line for
     /// `verify`, as many reads as writes say so (fewer where it ended with an error).
-    pub fn verify_phase(&self, way: Way) -> bool {
+    pub fn verify_phase(&self, way: Direction) -> bool {
         let job = self.job();
-        if way != Way::Read || self.ways() != [Way::Write] {
+        if way != Direction::Read || self.ways() != [Direction::Write] {
             return false;
         }
-        let ios = |way: Way| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
-        let (reads, writes) = (ios(Way::Read), ios(Way::Write));
+        let ios = |way: Direction| -> f64 { self.jobs.iter().filter_map(|job| job.side(way).ios).sum() };
+        let (reads, writes) = (ios(Direction::Read), ios(Direction::Write));
         job.verifies() || job.direct_untold && (reads == writes || job.error != 0 && reads < writes)
     }
 
-    fn block(&self, way: Way) -> Value {
+    fn block(&self, way: Direction) -> Value {
         let job = self.job();
         if job.untold {
             return self.moved_each(way).map_or_else(|| text("untold"), Value::Int);
@@ -283,9 +283,9 @@ impl Crew<'_> {
         // What is left out is fio's default.
         let own =
             parts.get(way as usize).or(parts.last()).copied().filter(|text| !text.is_empty()).unwrap_or("4k");
-        // It counts in thousands from where it was told to: what was moved says which it was.
+        // It counts in thousands from where it was set to: what was moved says which it was.
         let thousands = job.option(&["kb_base"]) == Some("1000");
-        let sizes = [thousands, !thousands].map(|thousands| numbers::asked(own, thousands));
+        let sizes = [thousands, !thousands].map(|thousands| numbers::parse_size(own, thousands));
         let is_moved = |size: &&Option<f64>| {
             let each = self.bytes_each(way).zip(**size);
             each.is_some_and(|(each, size)| (each / size - 1.0).abs() < 0.01)
@@ -295,13 +295,13 @@ impl Crew<'_> {
     }
 
     /// The size of the blocks that a job asks for, bytes, where each of its I/Os has to be one.
-    pub fn asked(&self, way: Way) -> Option<f64> {
+    pub fn block_size(&self, way: Direction) -> Option<f64> {
         let job = self.job();
         let fixed = job.option(&["bs", "blocksize"]).is_some() && job.option(&OTHER_SIZES).is_none();
         let is_io = self.engine().is_none_or(|engine| disks::OF_FILES.contains(&engine));
-        let told = fixed && is_io && !self.merged && !job.untold && job.error == 0;
+        let printed = fixed && is_io && !self.merged && !job.untold && job.error == 0;
         match self.block(way) {
-            Value::Int(bytes) if told && self.ways().contains(&way) => Some(bytes as f64),
+            Value::Int(bytes) if printed && self.ways().contains(&way) => Some(bytes as f64),
             _ => None,
         }
     }
@@ -313,21 +313,21 @@ impl Crew<'_> {
     }
 
     /// The bytes that went this way over the I/Os.
-    fn bytes_each(&self, way: Way) -> Option<f64> {
-        let sum = |of: fn(&super::Side) -> Option<f64>| -> Option<f64> {
+    fn bytes_each(&self, way: Direction) -> Option<f64> {
+        let sum = |of: fn(&super::DirectionStats) -> Option<f64>| -> Option<f64> {
             self.jobs.iter().map(|job| of(job.side(way))).sum()
         };
         Some(sum(|side| side.bytes)? / sum(|side| side.ios)?)
     }
 
     /// What each I/O moved, where it is a size that blocks have.
-    fn moved_each(&self, way: Way) -> Option<i64> {
+    fn moved_each(&self, way: Direction) -> Option<i64> {
         const SECTOR: f64 = 512.0;
         let each = self.bytes_each(way)?;
         (each >= SECTOR && each % SECTOR == 0.0).then_some(each as i64)
     }
 
-    pub fn point(&self, way: Way) -> Params {
+    pub fn point(&self, way: Direction) -> Params {
         let job = self.job();
         // In one report of several kinds a direction that the told job does not have is another
         // one's.
@@ -337,7 +337,7 @@ impl Crew<'_> {
         let depth = match single {
             _ if job.untold || others => text("untold"),
             true => Value::Int(1),
-            // Words tell it always, unless their line was cut.
+            // A text always has it, unless the line was cut.
             false if job.direct_untold && depth.is_none() => text("untold"),
             false => Value::Int(depth.unwrap_or(1)),
         };
@@ -345,7 +345,7 @@ impl Crew<'_> {
         Params::from([(ids::param::BLOCK, block), (ids::param::DEPTH, depth)])
     }
 
-    /// Why its figures are none of a device, as far as the file tells.
+    /// Why its figures are none of a device, as far as the file shows.
     fn no_device(&self) -> Option<String> {
         let job = self.job();
         let places = job.option(&["filename", "directory"]).unwrap_or_default();
@@ -373,7 +373,11 @@ impl Crew<'_> {
         let job = self.job();
         let mut notes = Vec::new();
         if job.untold {
-            notes.push(if job.direct_untold { "its options are unknown: the line that announces the job is missing".to_string() } else { "its options are unknown: this version of fio does not print them".to_string() });
+            notes.push(if job.direct_untold {
+                "its options are unknown: the line that announces the job is missing".to_string()
+            } else {
+                "its options are unknown: this version of fio does not print them".to_string()
+            });
         }
         let no_device = self.no_device();
         if self.cache() == "buffered" && no_device.as_ref().is_none_or(|why| why == UNNAMED) {

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::numbers::{named, plain};
-use super::{Job, Way};
-use crate::own::short;
+use super::{Direction, Job};
+use crate::faults::short;
 
-/// Devices that are told of.
-const MOST: usize = 8;
+/// Devices that a result lists.
+const MAX_DISKS: usize = 8;
 
 /// I/Os from which on a share of them says something.
-const FEWEST: f64 = 100.0;
+const MIN_IOS: f64 = 100.0;
 
 /// Engines whose I/O goes to a file or device that fio finds under Linux.
 pub const OF_FILES: [&str; 9] =
@@ -77,11 +77,11 @@ impl Disks {
         disks
     }
 
-    /// Takes a device; what is told of it later holds.
+    /// Takes a device; a later line replaces an earlier one.
     pub fn put(&mut self, disk: Disk) {
         match self.known.iter().position(|known| known.name == disk.name) {
             Some(at) => self.known[at] = disk,
-            None if self.known.len() < MOST => self.known.push(disk),
+            None if self.known.len() < MAX_DISKS => self.known.push(disk),
             None => self.left_out += 1,
         }
     }
@@ -96,22 +96,22 @@ impl Disks {
 
     /// How busy each was: two runs on one device are on one device, however busy it was.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        let told = self.known.iter().filter_map(|disk| Some((&disk.name, disk.busy?)));
-        told.map(|(name, percent)| {
+        let busy = self.known.iter().filter_map(|disk| Some((&disk.name, disk.busy?)));
+        busy.map(|(name, percent)| {
             format!("the device {name} was busy {:.0} % of the time", percent.clamp(0.0, 1e6))
         })
     }
 
     /// Tells jobs what their devices say of where data were.
     pub fn tell(&self, jobs: &mut [Job]) {
-        let ways = [Way::Read, Way::Write];
+        let ways = [Direction::Read, Direction::Write];
         let saw = ways.map(|way| {
             let asked: f64 = jobs.iter().filter_map(|job| job.side(way).ios).sum();
             let ios = self.known.iter().map(|disk| disk.ios[way as usize]);
             let given = ios.sum::<Option<f64>>().filter(|_| !self.is_empty() && self.left_out == 0);
-            given.filter(|given| asked >= FEWEST && given * 2.0 < asked).map(|given| {
+            given.filter(|given| asked >= MIN_IOS && given * 2.0 < asked).map(|given| {
                 let why = match way {
-                    Way::Read => "a cache served the rest, or read ahead",
+                    Direction::Read => "a cache served the rest, or read ahead",
                     _ => "a cache kept or merged the rest",
                 };
                 format!("of {asked:.0} {}s {given:.0} reached the devices: {why}", way.word())

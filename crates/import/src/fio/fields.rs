@@ -1,7 +1,7 @@
 //! Lines of a job's result in fio's text, taken apart.
 
 use super::numbers::{amount, carry, decimal, is_carried, named, plain, whole};
-use super::{Job, Side, Steady};
+use super::{DirectionStats, Job, Steady};
 
 /// `1.00th=[ 1176],  5.00th=[ 1368]`
 pub fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
@@ -15,7 +15,7 @@ pub fn percentiles(line: &str, scale: f64) -> Vec<(String, Option<f64>)> {
         .collect()
 }
 
-pub fn side(rest: &str, kilo: f64, carries: bool) -> Side {
+pub fn side(rest: &str, kilo: f64, carries: bool) -> DirectionStats {
     let lost = |text: Option<&str>, read: &dyn Fn(&str) -> Option<f64>| {
         text.filter(|_| !carries).map_or(0.0, |text| carry(text, read))
     };
@@ -23,7 +23,7 @@ pub fn side(rest: &str, kilo: f64, carries: bool) -> Side {
     let rate = |text: &str| text.split_once("/s").and_then(|(rate, _)| amount(rate, kilo));
     // Version 2: everything by name.
     if let Some(io) = named(rest, "io") {
-        return Side {
+        return DirectionStats {
             bytes: amount(io, kilo),
             bytes_carry: lost(Some(io), &bytes),
             bandwidth: named(rest, "bw").and_then(rate),
@@ -31,7 +31,7 @@ pub fn side(rest: &str, kilo: f64, carries: bool) -> Side {
             iops_carry: lost(whole(rest, "iops"), &decimal),
             runtime_ms: named(rest, "runt").and_then(|time| plain(time.strip_suffix("msec")?)),
             rounded: String::new(),
-            ..Side::default()
+            ..DirectionStats::default()
         };
     }
     // `183MiB/1001msec` in the last brackets.
@@ -47,7 +47,7 @@ pub fn side(rest: &str, kilo: f64, carries: bool) -> Side {
     let printed = bandwidth.and_then(rate);
     let most = lost(bandwidth, &bytes);
     let carried = printed.zip(again).filter(|(printed, again)| is_carried(most, *printed, *again));
-    Side {
+    DirectionStats {
         iops: iops.and_then(decimal),
         iops_carry: lost(iops, &decimal),
         bandwidth: carried.map(|(_, again)| again).or(printed),
@@ -59,7 +59,7 @@ pub fn side(rest: &str, kilo: f64, carries: bool) -> Side {
             iops.unwrap_or("none"),
             bandwidth.and_then(|text| text.split(' ').next()).unwrap_or("none")
         ),
-        ..Side::default()
+        ..DirectionStats::default()
     }
 }
 

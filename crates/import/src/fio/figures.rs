@@ -6,18 +6,18 @@
 //! fio's percentiles are of the completion (from after the submission on), unless the job asked for
 //! `lat_percentiles`.
 
-use super::crew::{Crew, OFF, ONE_IN_FLIGHT, text};
+use super::crew::{JobGroup, OFF, ONE_IN_FLIGHT, text};
 use super::latencies::{check, latencies, percentiles};
 use super::recount::is_of;
-use super::{Job, Side, Way};
+use super::{Direction, DirectionStats, Job};
 use crate::builder::{Builder, Meaning};
-use crate::own::{Against, short};
+use crate::faults::{Faults, short};
 use crate::{Imported, Keyed};
 use model::vocabulary::{BenchId, disk as ids};
 use model::{Beside, Better, Case, Pages, Params, Placement};
 
 /// The series of all jobs.
-pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
+pub fn figures(jobs: &[Job], builder: &mut Builder, faults: &mut Faults) {
     let alike = |a: &Job, b: &Job| {
         a.name == b.name
             && a.group == b.group
@@ -25,11 +25,11 @@ pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
             && a.options == b.options
             && a.unfinished == b.unfinished
     };
-    let mut crews: Vec<Crew> = Vec::new();
+    let mut crews: Vec<JobGroup> = Vec::new();
     for job in jobs {
         match crews.iter_mut().find(|crew| alike(crew.jobs[0], job) && job.group.is_some()) {
             Some(crew) => crew.jobs.push(job),
-            None => crews.push(Crew { jobs: vec![job], ..Crew::default() }),
+            None => crews.push(JobGroup { jobs: vec![job], ..JobGroup::default() }),
         }
     }
     let names: Vec<(Option<i64>, &str, &str)> = crews
@@ -45,12 +45,12 @@ pub fn figures(jobs: &[Job], builder: &mut Builder, against: &mut Against) {
         crew.count();
     }
     let by = |engine: &'static str| crews.iter().filter(move |crew| crew.engine() == Some(engine));
-    let ours: Vec<_> = by("io_uring").map(Crew::work).collect();
+    let ours: Vec<_> = by("io_uring").map(JobGroup::work).collect();
     let beside_ours: Vec<bool> =
         crews.iter().map(|crew| crew.engine() == Some("libaio") && ours.contains(&crew.work())).collect();
     for (mut crew, beside_ours) in crews.into_iter().zip(beside_ours) {
         crew.beside_ours = beside_ours;
-        crew.figures(builder, against);
+        crew.figures(builder, faults);
     }
 }
 
@@ -105,7 +105,7 @@ fn case(bench: &'static str, placement: &'static str, params: Params) -> Case {
 }
 
 /// A figure of one direction.
-type OfSide = fn(&Side) -> Option<f64>;
+type OfSide = fn(&DirectionStats) -> Option<f64>;
 
 /// What the figures of one direction of a job are called.
 struct Named {
@@ -135,33 +135,33 @@ impl Named {
     }
 }
 
-impl Crew<'_> {
-    fn figures(&self, builder: &mut Builder, against: &mut Against) {
+impl JobGroup<'_> {
+    fn figures(&self, builder: &mut Builder, faults: &mut Faults) {
         for job in &self.jobs {
             if job.error != 0 {
                 let words = if job.error_words.is_empty() { "" } else { ", " };
-                against.failed(
+                faults.failed(
                     &short(&job.name),
                     &format!("error {}{words}{}", job.error, job.error_words),
                     "the job",
                 );
             }
             if !job.passed_over.is_empty() {
-                against.failed(&short(&job.name), &job.passed_over, "the job");
+                faults.failed(&short(&job.name), &job.passed_over, "the job");
             }
         }
         let ways = self.ways();
         self.steady(builder);
         // Some reports have both directions as one beside each of them.
         let is_split = self.jobs.iter().any(|job| job.sides.iter().any(|side| !side.is_empty()));
-        let unified: Vec<&Side> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
+        let unified: Vec<&DirectionStats> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
         if !unified.is_empty() && !is_split {
             let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
-            self.direction(ways[0], op, false, &unified, builder, against);
+            self.direction(ways[0], op, false, &unified, builder, faults);
             return self.synced(builder);
         }
-        for way in Way::ALL {
-            let sides: Vec<&Side> =
+        for way in Direction::ALL {
+            let sides: Vec<&DirectionStats> =
                 self.jobs.iter().map(|job| job.side(way)).filter(|side| !side.is_empty()).collect();
             let meant = ways.contains(&way);
             if sides.is_empty() && !meant {
@@ -169,7 +169,7 @@ impl Crew<'_> {
             }
             if !meant && !self.merged && !self.verify_phase(way) {
                 let moved = sides.iter().filter_map(|side| side.bytes).sum::<f64>();
-                against.disagree(
+                faults.disagree(
                     &short(&self.job().name),
                     format!("the job is {} and has {moved:.0} bytes in direction {}", self.rw(), way.word()),
                     "the job",
@@ -177,7 +177,7 @@ impl Crew<'_> {
             }
             let mixed = meant && ways.len() > 1 && !self.job().untold;
             let op = if mixed { "mixed" } else { way.word() };
-            self.direction(way, op, mixed, &sides, builder, against);
+            self.direction(way, op, mixed, &sides, builder, faults);
         }
         self.both(builder);
         self.cpu(builder);
@@ -187,12 +187,12 @@ impl Crew<'_> {
     /// Both directions of mixed jobs together, where they went on for the same time.
     fn both(&self, builder: &mut Builder) {
         let whole = self.jobs.len() as u64 == self.count || self.one_report();
-        let sides: Vec<&Side> = self.jobs.iter().flat_map(|job| &job.sides[..2]).collect();
+        let sides: Vec<&DirectionStats> = self.jobs.iter().flat_map(|job| &job.sides[..2]).collect();
         let times: Vec<f64> = sides.iter().filter_map(|side| side.runtime_ms).collect();
         let (least, most) =
             times.iter().fold((f64::MAX, 0.0f64), |(least, most), one| (least.min(*one), most.max(*one)));
         if self.job().untold
-            || self.ways() != [Way::Read, Way::Write]
+            || self.ways() != [Direction::Read, Direction::Write]
             || !whole
             || times.len() < sides.len()
             || most > least * 1.01 + 1.0
@@ -209,7 +209,7 @@ impl Crew<'_> {
             let Some(all) = sides.iter().map(|side| of(side)).collect::<Option<Vec<f64>>>() else { continue };
             let keyed = Keyed {
                 case: case(self.bench(), self.place(), self.params("mixed")),
-                point: self.point(Way::Read),
+                point: self.point(Direction::Read),
                 metric: metric.to_string(),
             };
             let wording = format!("{} {metric}", short(&self.job().name));
@@ -222,8 +222,8 @@ impl Crew<'_> {
     }
 
     /// What figures of one direction are called; with what is said of all of them.
-    fn named(&self, way: Way, op: &str, one_of_both: bool) -> (Named, Vec<String>) {
-        let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
+    fn named(&self, way: Direction, op: &str, one_of_both: bool) -> (Named, Vec<String>) {
+        let bench = if way == Direction::Trim { ids::TRIM.as_str() } else { self.bench() };
         let mut params = self.params(op);
         if one_of_both {
             params.insert(model::vocabulary::network::param::DIRECTION, text(way.word()));
@@ -231,12 +231,14 @@ impl Crew<'_> {
         let mut notes = self.notes();
         if self.verify_phase(way) {
             params.set("phase", text("verify"));
-            notes.push(if self.job().verifies() { "fio's verify phase: it reads back what it wrote".to_string() } else {
-                    "probably fio's verify phase, which its text does not show: it reads back what it wrote"
-                        .to_string()
-                });
+            notes.push(if self.job().verifies() {
+                "fio's verify phase: it reads back what it wrote".to_string()
+            } else {
+                "probably fio's verify phase, which its text does not show: it reads back what it wrote"
+                    .to_string()
+            });
         }
-        if way == Way::Trim {
+        if way == Direction::Trim {
             notes.push(
                 "fio trims the file or device of the job; Assay punches a hole into a file of its own"
                     .to_string(),
@@ -250,12 +252,12 @@ impl Crew<'_> {
 
     fn direction(
         &self,
-        way: Way,
+        way: Direction,
         op: &str,
         one_of_both: bool,
-        sides: &[&Side],
+        sides: &[&DirectionStats],
         builder: &mut Builder,
-        against: &mut Against,
+        faults: &mut Faults,
     ) {
         let (named, mut notes) = self.named(way, op, one_of_both);
         let rounded = sides.iter().map(|side| side.rounded.as_str()).find(|text| !text.is_empty());
@@ -270,12 +272,12 @@ impl Crew<'_> {
             builder.missing(named.rate("iops", &rates), why.clone());
             return builder.missing(named.rate("bandwidth", &rates), why);
         }
-        let asked = self.asked(way).filter(|_| !self.job().verifies() && (one_of_both || op != "mixed"));
+        let asked = self.block_size(way).filter(|_| !self.job().verifies() && (one_of_both || op != "mixed"));
         for side in sides {
-            check(&named.job, way, side, against);
+            check(&named.job, way, side, faults);
             if let Some(block) = asked.filter(|block| !is_of(side, *block, self.in_flight())) {
                 let each = side.bytes.zip(side.ios).map_or(0.0, |(bytes, ios)| bytes / ios);
-                against.disagree(
+                faults.disagree(
                     &format!("{} {}", short(&named.job), way.word()),
                     format!("its block size is {block:.0} bytes; its bytes over its I/Os are {each:.0}"),
                     "the job",
@@ -302,12 +304,12 @@ impl Crew<'_> {
         let us = |metric: &str, notes: &[String]| named.meaning(metric, "us", Better::Lower, notes);
         let synchronous = self.engine().is_some_and(|engine| ONE_IN_FLIGHT.contains(&engine));
         for side in sides {
-            latencies(&named.job, synchronous, side, &notes, &us, builder, against);
+            latencies(&named.job, synchronous, side, &notes, &us, builder, faults);
         }
     }
 
     /// A rate of all jobs together.
-    fn whole(&self, sides: &[&Side], of: OfSide) -> Result<f64, String> {
+    fn whole(&self, sides: &[&DirectionStats], of: OfSide) -> Result<f64, String> {
         let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
         match all {
             None => Err("the file does not print it".to_string()),
@@ -365,7 +367,7 @@ impl Crew<'_> {
             }
             let op = if ways.len() > 1 { "mixed" } else { ways[0].word() };
             let way = ways[0];
-            let bench = if way == Way::Trim { ids::TRIM.as_str() } else { self.bench() };
+            let bench = if way == Direction::Trim { ids::TRIM.as_str() } else { self.bench() };
             let keyed = Keyed {
                 case: case(bench, self.place(), self.params(op)),
                 point: self.point(way),
@@ -403,7 +405,7 @@ impl Crew<'_> {
             let meaning = |metric: &str| Meaning {
                 keyed: Keyed {
                     case: case(ids::SYNC.as_str(), self.place(), params.clone()),
-                    point: self.point(Way::Write),
+                    point: self.point(Direction::Write),
                     metric: metric.to_string(),
                 },
                 wording: format!("{} sync {metric}", short(&job.name)),

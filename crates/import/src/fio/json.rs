@@ -4,14 +4,14 @@
 use serde_json::Value;
 
 use super::disks::Disks;
-use super::{Job, Side, Spread, Steady, Way, numbers};
+use super::{Direction, DirectionStats, Job, Spread, Steady, numbers};
 
 /// Names of the latency members by unit, ns.
 const UNITS: [(&str, f64); 4] = [("_ns", 1.0), ("_us", 1e3), ("_ms", 1e6), ("", 1e3)];
 
 type Read = (Vec<Job>, Vec<(String, String)>, Vec<String>);
 
-/// The jobs of a document that is whole or cut, what it tells beside them, and remarks.
+/// The jobs of a document that is whole or cut, its other facts, and remarks.
 pub fn jobs(document: &Value, is_cut: bool) -> Read {
     let mut remarks = Vec::new();
     let version = document["fio version"].as_str().unwrap_or_default();
@@ -30,7 +30,8 @@ pub fn jobs(document: &Value, is_cut: bool) -> Read {
     if !sums.is_empty() {
         remarks.push("the sum over all clients was left out: each client has its own result".to_string());
     }
-    if own.iter().any(|job| Way::ALL.iter().any(|way| job[way.word()]["clat_ns"].get("bins").is_some())) {
+    if own.iter().any(|job| Direction::ALL.iter().any(|way| job[way.word()]["clat_ns"].get("bins").is_some()))
+    {
         remarks.push("the histograms of json+ were not read: the file has their percentiles".to_string());
     }
     let mut jobs: Vec<Job> = own.into_iter().map(|one| job(one, &global, version)).collect();
@@ -55,7 +56,7 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
     let sync = latency(&value["sync"], "lat");
     let counted = sync.n.or(value["sync"]["total_ios"].as_f64()).filter(|count| *count > 0.0);
     let sync = Spread { n: counted, ..sync };
-    let sides = Way::ALL.map(|way| side(&value[way.word()], version));
+    let sides = Direction::ALL.map(|way| side(&value[way.word()], version));
     // With `continue_on_error` a job's own error is 0.
     let passed_over = number("total_err").filter(|count| *count > 0.0).map(|count| {
         let first = &value["first_error"];
@@ -71,7 +72,7 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
         job_runtime_ms,
         cpu,
         sides,
-        // Version 2 tells no options.
+        // Version 2 prints no options.
         untold: is_untold,
         unified: value["mixed"].is_object().then(|| side(&value["mixed"], version)),
         passed_over: passed_over.unwrap_or_default(),
@@ -80,7 +81,7 @@ fn job(value: &Value, global: &[(String, String)], version: &str) -> Job {
     }
 }
 
-fn side(value: &Value, version: &str) -> Side {
+fn side(value: &Value, version: &str) -> DirectionStats {
     let number = |name: &str| value[name].as_f64().filter(|number| *number >= 0.0);
     // Newer ones say both, and those before 3.0 KiB only.
     let old = version.trim_start_matches("fio-").starts_with(['1', '2']);
@@ -88,7 +89,7 @@ fn side(value: &Value, version: &str) -> Side {
         Some(_) => number("io_bytes"),
         None => number("io_bytes").map(|amount| if old { amount * 1024.0 } else { amount }),
     };
-    Side {
+    DirectionStats {
         ios: number("total_ios"),
         bytes,
         runtime_ms: number("runtime"),
@@ -97,7 +98,7 @@ fn side(value: &Value, version: &str) -> Side {
         slat: latency(value, "slat"),
         clat: latency(value, "clat"),
         lat: latency(value, "lat"),
-        ..Side::default()
+        ..DirectionStats::default()
     }
 }
 

@@ -1,18 +1,19 @@
 //! Latencies of a job to series, and whether its figures fit each other.
 
-use super::{Side, Spread, Way, numbers};
+use super::{Direction, DirectionStats, Spread, numbers};
 use crate::builder::{Builder, Meaning};
-use crate::own::{Against, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 
 /// The latencies of one direction: percentiles, and what is printed of the whole.
 pub fn latencies(
     name: &str,
     synchronous: bool,
-    side: &Side,
+    side: &DirectionStats,
     notes: &[String],
     us: &dyn Fn(&str, &[String]) -> Meaning,
     builder: &mut Builder,
-    against: &mut Against,
+    faults: &mut Faults,
 ) {
     // Where percentiles of the whole are printed, they are what ours are.
     let whole = !side.lat.percentiles.is_empty();
@@ -34,7 +35,7 @@ pub fn latencies(
                     value / 1e9,
                     longest.unwrap_or(0.0) / 1e3
                 );
-                against.disagree(&short(name), format!("{metric}: {why}"), "the job");
+                faults.disagree(&short(name), format!("{metric}: {why}"), "the job");
                 builder.missing(us, why);
             }
             None => builder.value(us, value / 1e3),
@@ -74,7 +75,7 @@ pub fn percentiles(
             builder.missing(us(&metric), "it prints no valid number".to_string());
             continue;
         };
-        // A cut text does not tell of how many I/Os it is.
+        // A cut text lacks its number of I/Os.
         let untold = (observations.is_none() && at > UNTOLD_MOST)
             .then(|| "its number of I/Os, and so whether ten lie beyond it, is unknown".to_string());
         let why = untold.or_else(|| too_few_beyond(at, observations, &format!("{} µs", value / 1e3)));
@@ -85,7 +86,7 @@ pub fn percentiles(
     }
 }
 
-/// The last bucket of fio's histograms: its begin, its middle, which is printed, and where it would
+/// The last bucket of fio's histograms: its start, its middle, which is printed, and where it would
 /// end, ns. What is longer is counted in it. Of version 3, and of version 2, which counted in us.
 const LAST_BUCKETS: [[f64; 3]; 2] = [
     [17_045_651_456.0, 17_112_760_320.0, 17_179_869_184.0],
@@ -107,7 +108,7 @@ fn at_ceiling(value: f64, max: Option<f64>) -> Option<String> {
 
 /// Whether rates are amounts over the time: 2 %, and the last digit of the time and of what is
 /// printed with few.
-pub fn check(name: &str, way: Way, side: &Side, against: &mut Against) {
+pub fn check(name: &str, way: Direction, side: &DirectionStats, faults: &mut Faults) {
     let Some(ms) = side.runtime_ms.filter(|ms| *ms > 0.0) else { return };
     let tolerance = 0.02 + 1.0 / ms;
     let carried = side.bytes_carry * 1e3 / ms;
@@ -124,7 +125,7 @@ pub fn check(name: &str, way: Way, side: &Side, against: &mut Against) {
         }
         if (printed - found).abs() > tolerance * printed.max(found) + 1.0 {
             let unit = if scale > 1.0 { " MB/s" } else { " 1/s" };
-            against.disagree(
+            faults.disagree(
                 &format!("{} {}", short(name), way.word()),
                 format!(
                     "{what} says {:.1}{unit}; its amount over its {ms:.0} ms is {:.1}{unit}",

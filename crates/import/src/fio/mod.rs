@@ -25,8 +25,8 @@ mod wrapped;
 
 use super::builder::Builder;
 use super::embedded::embedded;
-use super::kit::told::{Teller, Told, headings};
-use super::own::Against;
+use super::faults::Faults;
+use super::kit::context::{ContextTracker, RunContext, headings};
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
@@ -37,33 +37,33 @@ pub(crate) const TOOL: Tool = Tool {
 const FORMAT: Format = Format("fio result");
 
 /// More jobs than this in one file are a mistake or an attack.
-const MOST_JOBS: usize = 200;
+const MAX_JOBS: usize = 200;
 
-/// What `numjobs` is where a text tells only that there are several.
+/// What `numjobs` is where a text shows only that there are several.
 const SEVERAL: &str = "several";
 
 /// Groups are numbered anew in each run of a text.
 const RUNS_APART: i64 = 1 << 20;
 
 /// More results than this in one file are a mistake or an attack.
-const MOST_RESULTS: usize = 500;
+const MAX_RESULTS: usize = 500;
 
 /// The way data went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Direction {
     Read,
     Write,
     Trim,
 }
 
-impl Way {
-    const ALL: [Way; 3] = [Way::Read, Way::Write, Way::Trim];
+impl Direction {
+    const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
     const fn word(self) -> &'static str {
         match self {
-            Way::Read => "read",
-            Way::Write => "write",
-            Way::Trim => "trim",
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Trim => "trim",
         }
     }
 }
@@ -81,7 +81,7 @@ struct Spread {
 
 /// What a job did in one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Side {
+struct DirectionStats {
     ios: Option<f64>,
     bytes: Option<f64>,
     /// As much may be missing of these bytes.
@@ -100,7 +100,7 @@ struct Side {
     lat: Spread,
 }
 
-impl Side {
+impl DirectionStats {
     fn is_empty(&self) -> bool {
         let zero = |value: Option<f64>| value.is_none_or(|value| value == 0.0);
         // I/Os that were issued and moved nothing are counted, too.
@@ -129,28 +129,28 @@ struct Job {
     /// By fio's names; what the job says comes before what holds for all of them.
     options: Vec<(String, String)>,
     group: Option<i64>,
-    /// How many jobs these figures are of, as far as that is told.
+    /// How many jobs these figures are of, as far as that is given.
     jobs: Option<u64>,
     error: i64,
     error_words: String,
     /// Errors after which it went on, in words.
     passed_over: String,
-    sides: [Side; 3],
+    sides: [DirectionStats; 3],
     /// fsync and its like.
     sync: Spread,
     job_runtime_ms: Option<f64>,
     /// User and system, per cent of the jobs' time.
     cpu: Option<f64>,
-    /// `direct` is not told (text), which is not the same as its default.
+    /// `direct` is not given (text), which is not the same as its default.
     direct_untold: bool,
     /// The job was announced and has no result.
     unfinished: Option<String>,
-    /// A result without the line that announces the job: nobody knows what it did.
+    /// A result without the line that announces the job: its work is unknown.
     untold: bool,
     /// The figures are of jobs of several kinds in one.
     merged: bool,
     /// Both directions in one report (`unified_rw_reporting`).
-    unified: Option<Side>,
+    unified: Option<DirectionStats>,
     /// The reads and the writes among those, where the text says them.
     mix: Option<[f64; 2]>,
     /// Half of the last digit of a block size as it is printed, bytes.
@@ -169,7 +169,7 @@ impl Job {
         names.iter().find_map(named).map(|(_, value)| value.as_str())
     }
 
-    fn side(&self, way: Way) -> &Side {
+    fn side(&self, way: Direction) -> &DirectionStats {
         &self.sides[way as usize]
     }
 
@@ -197,8 +197,8 @@ fn read(text: &str) -> Vec<Imported> {
     if ours.is_empty() {
         return runs::sheets(text).into_iter().map(Sheet::imported).collect();
     }
-    let mut sheets: Vec<(Sheet, Told)> = Vec::new();
-    let mut teller = Teller::new(found.lines.iter().copied());
+    let mut sheets: Vec<(Sheet, RunContext)> = Vec::new();
+    let mut tracker = ContextTracker::new(found.lines.iter().copied());
     let (mut passed, mut repeated, mut left_out) = (0, 0, found.left_out);
     let mut known = std::collections::BTreeSet::new();
     let mut above: Vec<&str> = Vec::new();
@@ -218,7 +218,7 @@ fn read(text: &str) -> Vec<Imported> {
         let mut sheet = Sheet { jobs, facts, remarks, ..Sheet::default() };
         sheet.remarks.extend(snapshots::remark(std::mem::take(&mut passed)));
         let above = std::mem::take(&mut above).into_iter().filter(|line| !text::begins(line));
-        let told = runs::told(above, &mut teller);
+        let context = runs::context(above, &mut tracker);
         // What stands around is said once, with the first.
         if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
@@ -227,25 +227,25 @@ fn read(text: &str) -> Vec<Imported> {
             }
         }
         if is_cut {
-            sheet.against.interrupted("the file ends in the middle of its JSON");
+            sheet.faults.interrupted("the file ends in the middle of its JSON");
         }
-        sheets.push((sheet, told));
+        sheets.push((sheet, context));
     }
-    let all: Vec<&Told> = sheets.iter().map(|(_, told)| told).collect();
+    let all: Vec<&RunContext> = sheets.iter().map(|(_, context)| context).collect();
     let headings = headings(&all);
     let several = ours.len() > 1;
     let mut results: Vec<Imported> = Vec::new();
-    for ((mut sheet, told), heading) in sheets.into_iter().zip(headings) {
+    for ((mut sheet, context), heading) in sheets.into_iter().zip(headings) {
         if several {
-            sheet.facts.extend(runs::facts(&told, heading));
+            sheet.facts.extend(runs::facts(&context, heading));
             sheet
                 .jobs
                 .iter_mut()
                 .filter(|job| job.host.is_empty())
-                .for_each(|job| job.host.clone_from(&told.host));
+                .for_each(|job| job.host.clone_from(&context.host));
         }
         for sheet in sheet.hosts() {
-            if results.len() < MOST_RESULTS { results.push(sheet.imported()) } else { left_out += 1 }
+            if results.len() < MAX_RESULTS { results.push(sheet.imported()) } else { left_out += 1 }
         }
     }
     if let Some(last) = results.last_mut() {
@@ -263,7 +263,7 @@ struct Sheet {
     jobs: Vec<Job>,
     facts: Vec<(String, String)>,
     remarks: Vec<String>,
-    against: Against,
+    faults: Faults,
 }
 
 impl Sheet {
@@ -293,10 +293,10 @@ impl Sheet {
     }
 
     fn imported(mut self) -> Imported {
-        if self.jobs.len() > MOST_JOBS {
-            let more = self.jobs.len() - MOST_JOBS;
-            self.remarks.push(format!("{more} jobs were left out: the file has more than {MOST_JOBS}"));
-            self.jobs.truncate(MOST_JOBS);
+        if self.jobs.len() > MAX_JOBS {
+            let more = self.jobs.len() - MAX_JOBS;
+            self.remarks.push(format!("{more} jobs were left out: the file has more than {MAX_JOBS}"));
+            self.jobs.truncate(MAX_JOBS);
         }
         let host = self.jobs.iter().map(|job| job.host.as_str()).find(|host| !host.is_empty());
         let mut builder = Builder::new(FORMAT, host.unwrap_or_default());
@@ -308,11 +308,11 @@ impl Sheet {
                 .to_string(),
         );
         builder.remarks.append(&mut self.remarks);
-        figures::figures(&self.jobs, &mut builder, &mut self.against);
+        figures::figures(&self.jobs, &mut builder, &mut self.faults);
         if builder.is_empty() {
             figures::nothing(&mut builder, "it has no job that moved any data");
         }
-        let mut imported = Imported { findings: self.against.findings(), ..builder.finish() };
+        let mut imported = Imported { findings: self.faults.findings(), ..builder.finish() };
         figures::headlines(&mut imported);
         imported
     }

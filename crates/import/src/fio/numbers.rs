@@ -36,8 +36,8 @@ pub fn amount(text: &str, kilo: f64) -> Option<f64> {
 }
 
 /// A size as an option has it: `4k`, `64KiB`, `1mb`. fio takes `k` for 1024 and, of all things,
-/// `KiB` for 1000, unless it was told to count in thousands (`kb_base=1000`).
-pub fn asked(text: &str, thousands: bool) -> Option<f64> {
+/// `KiB` for 1000, unless it was set to count in thousands (`kb_base=1000`).
+pub fn parse_size(text: &str, thousands: bool) -> Option<f64> {
     let lower = text.trim().to_ascii_lowercase();
     let (is_binary, plain) = (lower.ends_with("ib"), lower.replace('i', ""));
     let unit = plain.trim_end_matches('b');
@@ -57,7 +57,7 @@ pub fn carry(text: &str, read: &dyn Fn(&str) -> Option<f64>) -> f64 {
     is_whole.then(|| read(&format!("1{unit}"))).flatten().unwrap_or(0.0)
 }
 
-/// Whether a rate lacks what the same in other units has: at most so much.
+/// Whether a rate lacks what the same in other units has: at most this much.
 pub fn is_carried(most: f64, printed: f64, again: f64) -> bool {
     again > printed * 1.01 && again < (printed + most) * 1.01
 }
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((amount("8Gibit", 1000.0), amount("8Gbit", 1000.0)), (Some(1024f64.powi(3)), Some(1e9)));
         assert_eq!((amount("16kbit", 1000.0), amount("8bit", 1000.0)), (Some(2000.0), Some(1.0)));
         let sizes = ["4k", "4kb", "4KiB", "1m", "512", "512B"];
-        let of = |thousands: bool| sizes.map(|size| asked(size, thousands).unwrap_or(0.0));
+        let of = |thousands: bool| sizes.map(|size| parse_size(size, thousands).unwrap_or(0.0));
         assert_eq!(of(false), [4096.0, 4096.0, 4000.0, 1_048_576.0, 512.0, 512.0]);
         assert_eq!(of(true), [4000.0, 4000.0, 4096.0, 1e6, 512.0, 512.0]);
         let lost = |text: &str| carry(text, &|text| amount(text, 1000.0));

@@ -3,9 +3,9 @@
 
 use super::crew::ways_of;
 use super::numbers::plain;
-use super::{Job, Side, Way};
+use super::{Direction, DirectionStats, Job};
 
-/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O tell,
+/// A block size that is printed with few digits (`65.5kB`): the one that the bytes of an I/O give,
 /// where it rounds to what is printed. Blocks are powers of two mostly, and multiples of a sector
 /// nearly always.
 pub fn sharpen(job: &mut Job) {
@@ -13,8 +13,9 @@ pub fn sharpen(job: &mut Job) {
     if printed % 512.0 == 0.0 || job.block_rounding == 0.0 {
         return;
     }
-    let of =
-        |side: &Side| side.bytes.zip(side.ios).filter(|(_, ios)| *ios > 0.0).map(|(bytes, ios)| bytes / ios);
+    let of = |side: &DirectionStats| {
+        side.bytes.zip(side.ios).filter(|(_, ios)| *ios > 0.0).map(|(bytes, ios)| bytes / ios)
+    };
     let Some(each) = job.sides.iter().find_map(of) else { return };
     let fits = |size: &f64| (size - printed).abs() <= job.block_rounding && (size / each - 1.0).abs() < 0.005;
     let power = 2f64.powi(printed.log2().round() as i32);
@@ -80,16 +81,16 @@ pub fn recount(job: &mut Job) {
 /// Whether what a job did can be what these options ask for: one of its directions, in blocks of
 /// its size.
 pub fn fits(job: &Job, options: &[(String, String)]) -> bool {
-    let told =
+    let option =
         |name: &str| options.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str());
-    let ways = ways_of(told("rw"));
-    let mut went = Way::ALL.into_iter().filter(|way| !job.side(*way).is_empty()).peekable();
+    let ways = ways_of(option("rw"));
+    let mut went = Direction::ALL.into_iter().filter(|way| !job.side(*way).is_empty()).peekable();
     if went.peek().is_none() || job.error != 0 {
         return true;
     }
     let mut meant = went.filter(|way| ways.contains(way)).peekable();
-    let sizes: Vec<&str> = told("bs").split(',').collect();
-    let in_flight = plain(told("iodepth")).unwrap_or(1.0) * job.jobs.unwrap_or(1) as f64;
+    let sizes: Vec<&str> = option("bs").split(',').collect();
+    let in_flight = plain(option("iodepth")).unwrap_or(1.0) * job.jobs.unwrap_or(1) as f64;
     meant.peek().is_some()
         && meant.all(|way| {
             let size = sizes.get(way as usize).or(sizes.last()).and_then(|size| plain(size));
@@ -98,8 +99,8 @@ pub fn fits(job: &Job, options: &[(String, String)]) -> bool {
 }
 
 /// Whether what went this way are I/Os of this block: bytes over I/Os, or bandwidth over IOPS where
-/// the former are not told, within 2 %, what was in flight at the ends, and a carry.
-pub fn is_of(side: &Side, block: f64, in_flight: f64) -> bool {
+/// the former are not given, within 2 %, what was in flight at the ends, and a carry.
+pub fn is_of(side: &DirectionStats, block: f64, in_flight: f64) -> bool {
     let amounts = side.bytes.zip(side.ios).or(side.bandwidth.zip(side.iops));
     let Some((bytes, ios)) = amounts.filter(|(bytes, ios)| *bytes > 0.0 && *ios > 0.0) else { return true };
     let wanted = ios * block;

@@ -12,16 +12,16 @@ use super::{Job, RUNS_APART, Sheet, complaints, recount, snapshots, terse, wrapp
 use crate::above::said;
 use crate::builder::unread;
 use crate::kit::commands::command;
-use crate::kit::told::{Teller, Told, headings};
+use crate::kit::context::{ContextTracker, RunContext, headings};
 
 /// More runs than this in one text are a mistake or an attack.
-const MOST: usize = 500;
+const MAX_RUNS: usize = 500;
 
 /// The lines of one run, and what stands above them.
 #[derive(Debug)]
 struct Part<'a> {
     lines: Vec<&'a str>,
-    told: Told,
+    context: RunContext,
     run: Run,
 }
 
@@ -59,7 +59,7 @@ fn by_host(text: &str) -> Vec<(String, Vec<&str>)> {
         rest.contains("fio=fio-").then(|| name.trim().to_string())
     };
     let mut hosts: Vec<(String, Vec<&str>)> = Vec::new();
-    for name in text.lines().filter_map(named).take(MOST) {
+    for name in text.lines().filter_map(named).take(MAX_RUNS) {
         if !hosts.iter().any(|(known, _)| *known == name) {
             hosts.push((name, Vec::new()));
         }
@@ -91,12 +91,12 @@ fn by_host(text: &str) -> Vec<(String, Vec<&str>)> {
 /// The results of one host; `is_client`: a client wrote what its servers there did at once.
 fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     let mut parts = cut(lines, is_client);
-    let left_out = parts.len().saturating_sub(MOST);
-    parts.truncate(MOST);
+    let left_out = parts.len().saturating_sub(MAX_RUNS);
+    parts.truncate(MAX_RUNS);
     let (mut systems, mut known, mut repeated): (Vec<Vec<Part>>, _, _) = (Vec::new(), BTreeSet::new(), 0);
-    let mut teller = Teller::new(lines.iter().copied());
+    let mut tracker = ContextTracker::new(lines.iter().copied());
     for lines in parts {
-        let part = part(lines, &mut teller);
+        let part = part(lines, &mut tracker);
         if let Some(same) = part.run.own()
             && !known.insert(same)
         {
@@ -109,8 +109,8 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
         }
     }
     let several = systems.len() > 1;
-    let firsts: Vec<&Told> =
-        systems.iter().filter_map(|parts| parts.first()).map(|part| &part.told).collect();
+    let firsts: Vec<&RunContext> =
+        systems.iter().filter_map(|parts| parts.first()).map(|part| &part.context).collect();
     let headings = headings(&firsts);
     let sheets = systems.into_iter().zip(headings);
     let mut sheets: Vec<Sheet> =
@@ -118,7 +118,7 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     if let Some(last) = sheets.last_mut() {
         last.remarks.extend(snapshots::repeated(repeated));
         if left_out > 0 {
-            last.remarks.push(format!("{left_out} runs were left out: the file has more than {MOST}"));
+            last.remarks.push(format!("{left_out} runs were left out: the file has more than {MAX_RUNS}"));
         }
     }
     sheets
@@ -126,7 +126,7 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
 
 /// What was seen of a run whose end is looked for.
 #[derive(Default)]
-struct Seen<'a> {
+struct RunProgress<'a> {
     /// Jobs that were announced, and their results.
     announced: usize,
     results: usize,
@@ -167,7 +167,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
     let mut parts = Vec::new();
     // Where the run at hand begins, and where the last of its own lines ends.
     let (mut from, mut own) = (0, 0);
-    let mut seen = Seen::default();
+    let mut seen = RunProgress::default();
     for (at, line) in lines.iter().enumerate() {
         let one = announced(line);
         let is_version = text::version(line).is_some();
@@ -185,7 +185,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
         if next {
             parts.push(lines[from..own].to_vec());
             from = own;
-            seen = Seen::default();
+            seen = RunProgress::default();
         }
         let is_own = match &one {
             Some(one) => {
@@ -231,7 +231,7 @@ fn cut<'a>(lines: &[&'a str], is_client: bool) -> Vec<Vec<&'a str>> {
     parts
 }
 
-impl Seen<'_> {
+impl RunProgress<'_> {
     /// Whether a result is one more of its name than were announced, by another process.
     fn is_one_more(&self, line: &str) -> bool {
         let (name, process) = (name(line), process(line));
@@ -296,31 +296,31 @@ fn is_figures(trimmed: &str) -> bool {
 }
 
 /// A run with what stands above it.
-fn part<'a>(lines: Vec<&'a str>, teller: &mut Teller<'a>) -> Part<'a> {
+fn part<'a>(lines: Vec<&'a str>, tracker: &mut ContextTracker<'a>) -> Part<'a> {
     let is_begun = |line: &&&str| !text::begins(line) && text::version(line).is_none();
-    let told = told(lines.iter().take_while(is_begun).copied(), teller);
+    let context = context(lines.iter().take_while(is_begun).copied(), tracker);
     let run = text::run(&lines);
-    Part { told, run, lines }
+    Part { context, run, lines }
 }
 
-/// What is told of a run that begins below these lines; without a command there nobody knows what
+/// What is given of a run that begins below these lines; without a command there nobody knows what
 /// started it.
-pub fn told<'a>(above: impl Iterator<Item = &'a str>, teller: &mut Teller<'a>) -> Told {
-    teller.told.asked = None;
+pub fn context<'a>(above: impl Iterator<Item = &'a str>, tracker: &mut ContextTracker<'a>) -> RunContext {
+    tracker.context.command = None;
     for line in above.filter(|line| !is_noise(line)) {
-        teller.line(line, "fio");
+        tracker.line(line, "fio");
     }
-    teller.begin()
+    tracker.begin()
 }
 
 /// What is said of one of several results.
-pub fn facts(told: &Told, heading: String) -> Vec<(String, String)> {
-    let asked = told.asked.clone().unwrap_or_default();
+pub fn facts(context: &RunContext, heading: String) -> Vec<(String, String)> {
+    let command = context.command.clone().unwrap_or_default();
     let facts = [
         ("heading", heading),
-        ("started by", asked.before),
-        ("started in", told.folder.clone()),
-        ("command", asked.command),
+        ("started by", command.before),
+        ("started in", context.folder.clone()),
+        ("command", command.line),
     ];
     let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
     facts.map(|(label, value)| (label.to_string(), value)).collect()
@@ -349,7 +349,7 @@ impl Run {
         self.facts.iter().find(|(label, _)| label == name).map(|(_, value)| value.as_str())
     }
 
-    /// What its jobs did, as their keys tell it.
+    /// What its jobs did, as their keys give it.
     fn kinds(&self) -> BTreeSet<(&str, &[(String, String)])> {
         let done = self.jobs.iter().filter(|job| job.unfinished.is_none());
         done.map(|job| (if job.untold { job.name.as_str() } else { "" }, job.options.as_slice())).collect()
@@ -359,7 +359,7 @@ impl Run {
 impl Part<'_> {
     /// What its command asks for.
     fn asks(&self) -> &[String] {
-        self.told.asked.as_ref().map_or(&[], |asked| &asked.words)
+        self.context.command.as_ref().map_or(&[], |command| &command.words)
     }
 
     /// Whether it may be of another system than an earlier run.
@@ -373,9 +373,9 @@ impl Part<'_> {
         let commands = [self, other].map(Part::asks);
         let devices = [&self.run, &other.run].map(|run| run.disks.names().join(","));
         two("fio").is_some_and(|(own, other)| own != other)
-            || self.told.is_apart(&other.told, false)
+            || self.context.is_apart(&other.context, false)
             || own.intersection(&others).next().is_some()
-                && (self.told.is_apart(&other.told, true)
+                && (self.context.is_apart(&other.context, true)
                     || commands[0] != commands[1] && commands.iter().all(|words| !words.is_empty())
                     || days.is_some_and(|(own, other)| own != other)
                     || devices[0] != devices[1] && devices.iter().all(|names| !names.is_empty()))
@@ -389,12 +389,12 @@ fn option(command: &str, name: &str) -> Option<String> {
     all.next().filter(|_| all.next().is_none())
 }
 
-/// Takes what a job was to do from the command above its terse line, which does not tell it.
+/// Takes what a job was to do from the command above its terse line, which does not give it.
 fn explain(job: &mut Job, words: &[String]) {
-    let asked = terse::asked(words, &job.name).filter(|options| recount::fits(job, options));
-    match asked {
-        Some(asked) => {
-            (job.options, job.untold, job.direct_untold) = (asked, false, false);
+    let options = terse::job_options(words, &job.name).filter(|options| recount::fits(job, options));
+    match options {
+        Some(options) => {
+            (job.options, job.untold, job.direct_untold) = (options, false, false);
         }
         None if job.untold => job.hints.push(terse::UNTOLD.to_string()),
         None => {}
@@ -407,26 +407,26 @@ fn sheet(parts: Vec<Part>, heading: Option<String>) -> Sheet {
     let (mut unknown, mut passed, mut left_out) = (None::<(String, usize)>, 0, 0);
     let mut lines = Vec::new();
     let mut devices: Vec<String> = Vec::new();
-    for (at, Part { lines: own, told, run }) in parts.into_iter().enumerate() {
-        let command = told.asked.as_ref().map_or("", |asked| &asked.command);
+    for (at, Part { lines: own, context, run }) in parts.into_iter().enumerate() {
+        let command = context.command.as_ref().map_or("", |command| &command.line);
         // The text itself does not say where the files of a job are.
         let places = ["filename", "directory"].map(|name| (name, option(command, name)));
         let places = places.into_iter().filter_map(|(name, place)| Some((name.to_string(), place?)));
         let places: Vec<(String, String)> = places.collect();
         if let Some(heading) = heading.as_ref().filter(|_| at == 0) {
-            sheet.facts.extend(facts(&told, heading.clone()));
+            sheet.facts.extend(facts(&context, heading.clone()));
         }
-        let host = if heading.is_some() { told.host } else { String::new() };
+        let host = if heading.is_some() { context.host } else { String::new() };
         let before = at as i64 * RUNS_APART;
         let is_terse = run.processes.iter().map(|process| terse::is_line(process));
         let is_terse: Vec<bool> = is_terse.collect();
         for (at, mut job) in run.jobs.into_iter().enumerate() {
             if is_terse.get(at) == Some(&true) {
-                explain(&mut job, told.asked.as_ref().map_or(&[], |asked| &asked.words));
+                explain(&mut job, context.command.as_ref().map_or(&[], |command| &command.words));
             }
             job.group = job.group.map(|own| own + before);
             job.options.extend(places.iter().cloned());
-            // The text does not tell the option, and after how many writes it made a sync.
+            // The text does not give the option, and after how many writes it made a sync.
             if let (Some(syncs), Some(writes)) = (job.sync.n, job.sides[1].ios) {
                 job.options.push(("writes_a_sync".to_string(), format!("{:.0}", writes / syncs)));
             }

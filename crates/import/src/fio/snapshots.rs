@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::Way;
+use super::Direction;
 use crate::builder::number;
 
 /// Whether a document is of the same run as the next one, at an earlier time.
@@ -18,11 +18,11 @@ pub fn is_earlier(document: &Value, next: &Value) -> bool {
 /// Whether a job is the same and has done as much as before, or more.
 fn went_on(job: &Value, later: &Value) -> bool {
     let same = ["jobname", "groupid", "hostname", "job options"].iter().all(|name| job[name] == later[name]);
-    let grew = |way: &Way, name: &str| {
+    let grew = |way: &Direction, name: &str| {
         let of = |job: &Value| job[way.word()][name].as_f64().unwrap_or(0.0);
         of(later) >= of(job)
     };
-    same && Way::ALL.iter().all(|way| grew(way, "total_ios") && grew(way, "runtime"))
+    same && Direction::ALL.iter().all(|way| grew(way, "total_ios") && grew(way, "runtime"))
 }
 
 /// Whether the next run could not have done its work in the time between the two: a run that is
@@ -36,8 +36,8 @@ fn no_time_between(document: &Value, next: &Value, jobs: &[Value]) -> bool {
         between.or_else(|| seconds(next).zip(seconds(document)).map(|(next, this)| next - this + 1e3));
     let Some(between) = between.filter(|between| *between >= 0.0) else { return false };
     let longest = |job: &Value| {
-        let of = |way: &Way| job[way.word()]["runtime"].as_f64().unwrap_or(0.0);
-        Way::ALL.iter().map(of).fold(0.0, f64::max)
+        let of = |way: &Direction| job[way.word()]["runtime"].as_f64().unwrap_or(0.0);
+        Direction::ALL.iter().map(of).fold(0.0, f64::max)
     };
     let mut groups: std::collections::BTreeMap<i64, f64> = Default::default();
     for job in jobs {

@@ -1,10 +1,10 @@
 //! fio's terse output (`--minimal`, `--output-format=terse`), versions 2 to 5: a line a job, with
-//! semicolons between its values. It tells neither what the job was to do nor how many I/Os it did;
+//! semicolons between its values. It gives neither what the job was to do nor how many I/Os it did;
 //! KiB, I/Os a second and most times are cut off behind the point.
 
 use super::disks::Disk;
 use super::numbers::plain;
-use super::{Job, RUNS_APART, Side, Spread};
+use super::{DirectionStats, Job, RUNS_APART, Spread};
 
 /// Percentiles of a direction.
 const PERCENTILES: usize = 20;
@@ -16,7 +16,7 @@ const SHARES: usize = 5 + 7 + 10 + 12;
 /// Values of a device.
 const OF_DISK: usize = 9;
 /// A report on the way is as much older than the next one, ms.
-const LEAST_STEP_MS: f64 = 50.0;
+const MIN_STEP_MS: f64 = 50.0;
 
 /// A line, as far as it is whole.
 pub struct Terse<'t> {
@@ -107,7 +107,7 @@ pub fn read(line: &str) -> Option<Terse<'_>> {
     Some(Terse { fio, job, disks, devices })
 }
 
-fn side(values: &[&str]) -> Side {
+fn side(values: &[&str]) -> DirectionStats {
     let number = |at: usize| plain(values[at]);
     let us = |at: usize| plain(values[at]).map(|us| us * 1e3);
     let (bytes, printed) = (number(0).map(|kib| kib * 1024.0), number(1).map(|kib| kib * 1024.0));
@@ -128,7 +128,7 @@ fn side(values: &[&str]) -> Side {
         Some((percent.to_string(), plain(us).map(|us| us * 1e3)))
     };
     let percentiles = values[12..12 + PERCENTILES].iter().filter_map(percentile).collect();
-    Side {
+    DirectionStats {
         bytes,
         runtime_ms,
         iops,
@@ -138,7 +138,7 @@ fn side(values: &[&str]) -> Side {
         slat: Spread { n: None, ..spread(4) },
         clat: Spread { percentiles, ..spread(8) },
         lat: spread(12 + PERCENTILES),
-        ..Side::default()
+        ..DirectionStats::default()
     }
 }
 
@@ -155,9 +155,9 @@ pub fn relation(earlier: &str, line: &str) -> Relation {
     let grows =
         |own: Option<f64>, later: Option<f64>| own.zip(later).is_some_and(|(own, later)| later >= own);
     let each = || before.job.sides.iter().zip(&after.job.sides).filter(|(own, _)| !own.is_empty());
-    let is_later = |(own, later): (&Side, &Side)| {
+    let is_later = |(own, later): (&DirectionStats, &DirectionStats)| {
         let is_on =
-            own.runtime_ms.zip(later.runtime_ms).is_some_and(|(own, later)| later >= own + LEAST_STEP_MS);
+            own.runtime_ms.zip(later.runtime_ms).is_some_and(|(own, later)| later >= own + MIN_STEP_MS);
         is_on && grows(own.bytes, later.bytes) && grows(own.clat.max, later.clat.max)
     };
     if each().count() > 0 && each().all(is_later) { Relation::Later } else { Relation::Another }
@@ -178,7 +178,7 @@ const OF_OUTPUT: [&str; 9] = [
 
 /// What a command asks of the job of this name; `None` where a file or a variable says it, or two
 /// jobs have the name.
-pub fn asked(words: &[String], name: &str) -> Option<Vec<(String, String)>> {
+pub fn job_options(words: &[String], name: &str) -> Option<Vec<(String, String)>> {
     let (mut own, mut global, mut at, mut found) = (Vec::new(), Vec::new(), None, 0);
     for word in words {
         let option = word.strip_prefix("--").filter(|_| !word.contains('$'))?;
@@ -191,10 +191,10 @@ pub fn asked(words: &[String], name: &str) -> Option<Vec<(String, String)>> {
         if OF_OUTPUT.contains(&option) {
             continue;
         }
-        let told = (option.to_string(), value.to_string());
+        let setting = (option.to_string(), value.to_string());
         match at {
-            None => global.push(told),
-            Some(at) if at == name => own.push(told),
+            None => global.push(setting),
+            Some(at) if at == name => own.push(setting),
             Some(_) => {}
         }
     }

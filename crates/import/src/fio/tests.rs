@@ -1,7 +1,7 @@
 //! Results of fio: recordings of our own, made-up ones, and the collected ones where they are. The
 //! figures were read by eye.
 
-use crate::own::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
+use crate::faults::{FAILED_IO, FIGURES_DISAGREE, INTERRUPTED};
 use crate::tests::{figure, only, recorded, rules, skipped, values};
 use crate::{Imported, read};
 

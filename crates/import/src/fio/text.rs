@@ -10,15 +10,15 @@ use super::disks::{Disk, Disks};
 use super::fields::{issued, percentiles, side, steady};
 use super::numbers::{decimal, named, plain, whole};
 use super::recount::{deepen, deepest, fits, recount, sharpen};
-use super::{Job, RUNS_APART, SEVERAL, Side, Spread, Way, terse};
-use crate::own::short;
+use super::{Direction, DirectionStats, Job, RUNS_APART, SEVERAL, Spread, terse};
+use crate::faults::short;
 use model::units;
 
 /// No run has as many jobs, nor a file as many runs.
-const MOST_JOBS: usize = 5000;
+const MAX_JOBS: usize = 5000;
 
 /// Announcements above the nearest one in which a job's own is looked for.
-const MOST_TRIED: usize = 20;
+const MAX_TRIED: usize = 20;
 
 /// The first version that loses no carry where it rounds.
 const CARRIES_FROM: (u32, u32) = (3, 26);
@@ -61,7 +61,7 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Within {
     Nothing,
-    Side(Way),
+    DirectionStats(Direction),
     Unified,
     Sync,
 }
@@ -101,7 +101,7 @@ pub fn run(lines: &[&str]) -> Run {
 
 /// Where a job's result comes from.
 #[derive(Debug)]
-struct Seen {
+struct ResultOrigin {
     process: String,
     /// In which report it stands; a report ends with the sums of its groups.
     report: usize,
@@ -126,7 +126,7 @@ struct Reader {
     unknown: Option<(String, usize)>,
     /// The job that the lines at hand are of.
     current: usize,
-    seen: Vec<Seen>,
+    seen: Vec<ResultOrigin>,
     report: usize,
     summed: bool,
     /// A list of devices has begun.
@@ -142,8 +142,8 @@ impl Reader {
     fn take(&mut self, line: &str) {
         let trimmed = line.trim();
         let is_full = match announced(line) {
-            Some(_) => self.announced.len() >= MOST_JOBS,
-            None => self.jobs.len() >= MOST_JOBS && begins(line),
+            Some(_) => self.announced.len() >= MAX_JOBS,
+            None => self.jobs.len() >= MAX_JOBS && begins(line),
         };
         if is_full {
             self.within = None;
@@ -247,7 +247,7 @@ impl Reader {
             }
             None => {
                 self.jobs.push(job);
-                self.seen.push(Seen { process, report: self.report, announced: place, deepest: 0.0 });
+                self.seen.push(ResultOrigin { process, report: self.report, announced: place, deepest: 0.0 });
             }
         }
         self.within = Some(Within::Nothing);
@@ -269,7 +269,7 @@ impl Reader {
         self.seen.retain(|_| at.next() == Some(&true));
     }
 
-    /// A line that is the result of a job; what the words beside it tell they tell better.
+    /// A line that is the result of a job; the text beside it does not replace it.
     fn terse(&mut self, line: &str) {
         let Some(terse::Terse { fio, job, disks, .. }) = terse::read(line) else { return };
         self.within = None;
@@ -297,7 +297,8 @@ impl Reader {
         });
         self.current = self.jobs.len();
         self.jobs.push(Job { untold: known.is_none(), options: known.unwrap_or_default(), ..job });
-        let seen = Seen { process: line.to_string(), report: self.report, announced: place, deepest: 0.0 };
+        let seen =
+            ResultOrigin { process: line.to_string(), report: self.report, announced: place, deepest: 0.0 };
         self.seen.push(seen);
     }
 
@@ -311,7 +312,7 @@ impl Reader {
     }
 
     /// Results belong to the announcements of their name that are nearest above them, unless their
-    /// directions or blocks are those of another one; where they are nobody's, nothing is told.
+    /// directions or blocks are those of another one; where they fit none, nothing is known.
     fn settle(&mut self) {
         let alone = |job: &Job| !job.merged && job.jobs.unwrap_or(1) == 1;
         let mut names: Vec<(String, Option<i64>)> =
@@ -335,15 +336,15 @@ impl Reader {
             let mut free: Vec<usize> = own[..own.len().saturating_sub(jobs.len())].to_vec();
             let nearest = &own[own.len().saturating_sub(jobs.len())..];
             for (job, near) in jobs.iter().zip(nearest) {
-                let mut told = *near;
+                let mut candidate = *near;
                 let is_its = |at: &usize| fits(&self.jobs[*job], &self.announced[*at].options);
-                let far = free.len().saturating_sub(MOST_TRIED);
-                if !is_its(&told)
+                let far = free.len().saturating_sub(MAX_TRIED);
+                if !is_its(&candidate)
                     && let Some(other) = free[far..].iter().rposition(is_its)
                 {
-                    std::mem::swap(&mut free[far + other], &mut told);
+                    std::mem::swap(&mut free[far + other], &mut candidate);
                 }
-                let one = &mut self.announced[told];
+                let one = &mut self.announced[candidate];
                 one.done = true;
                 self.jobs[*job].options.clone_from(&one.options);
                 self.jobs[*job].block_rounding = one.block_rounding;
@@ -375,8 +376,9 @@ impl Reader {
         let (kind, unit) = (kind.trim(), unit.trim_end_matches([')', ' ']));
         match kind {
             "read" | "write" | "trim" => {
-                let way = Way::ALL.into_iter().find(|way| way.word() == kind).unwrap_or(Way::Read);
-                self.within = Some(Within::Side(way));
+                let way =
+                    Direction::ALL.into_iter().find(|way| way.word() == kind).unwrap_or(Direction::Read);
+                self.within = Some(Within::DirectionStats(way));
                 job.sides[way as usize] = side(rest, kilo, self.carries);
             }
             // Both directions as one (unified_rw_reporting).
@@ -386,7 +388,7 @@ impl Reader {
             }
             "steadystate" => job.steady = steady(rest, kilo),
             "fsync/fdatasync/sync_file_range" => self.within = Some(Within::Sync),
-            // Shares of ranges, which percentiles tell better, begin with a number.
+            // Shares of ranges, which percentiles cover, begin with a number.
             "lat" if rest.contains('%') => {}
             "slat" | "clat" | "lat" | "sync" => {
                 if let (Some(scale), Some(spread)) =
@@ -410,7 +412,7 @@ impl Reader {
                 job.cpu = share("usr").zip(share("sys")).map(|(user, system)| user + system);
             }
             "issued" | "issued rwt" | "issued rwts" | "issued rwtf" => issued(job, rest),
-            // Samples of half a second, depths, and what nobody compares.
+            // Samples of half a second, depths, and what is not compared.
             "IO depths" => {
                 let seen = self.seen.get_mut(self.current);
                 seen.into_iter().for_each(|seen| seen.deepest = deepest(rest));
@@ -434,7 +436,7 @@ impl Reader {
     }
 }
 
-fn of<'a>(side: &'a mut Side, kind: &str) -> &'a mut Spread {
+fn of<'a>(side: &'a mut DirectionStats, kind: &str) -> &'a mut Spread {
     match kind {
         "slat" => &mut side.slat,
         "clat" => &mut side.clat,
@@ -445,7 +447,7 @@ fn of<'a>(side: &'a mut Side, kind: &str) -> &'a mut Spread {
 fn spread<'a>(job: &'a mut Job, within: Option<Within>, kind: &str) -> Option<&'a mut Spread> {
     match (within?, kind) {
         (_, "sync") | (Within::Sync, _) => Some(&mut job.sync),
-        (Within::Side(way), kind) => Some(of(&mut job.sides[way as usize], kind)),
+        (Within::DirectionStats(way), kind) => Some(of(&mut job.sides[way as usize], kind)),
         (Within::Unified, kind) => job.unified.as_mut().map(|side| of(side, kind)),
         (Within::Nothing, _) => None,
     }

@@ -3,7 +3,7 @@
 use super::text;
 
 /// Lines that one line was broken into.
-const MOST: usize = 12;
+const MAX_PARTS: usize = 12;
 
 /// Ends behind which a line of fio's goes on, where its next one is not indented.
 const OPEN: [char; 4] = [',', '[', '=', '('];
@@ -14,7 +14,7 @@ pub fn joined(text: &str) -> String {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let mut line = line.to_string();
-        for _ in 1..MOST {
+        for _ in 1..MAX_PARTS {
             let Some(next) = lines.peek() else { break };
             // A command goes on where a backslash says so.
             match line.strip_suffix('\\').map(str::trim_end) {
@@ -57,7 +57,7 @@ fn is_bracket(line: &str) -> bool {
     line.strip_prefix('(').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
 }
 
-/// Whether a line can be the rest of one: figures, without a begin.
+/// Whether a line can be the rest of one: figures, without a start.
 fn goes_on(line: &str) -> bool {
     let begins = text::begins(line) || text::version(line).is_some() || super::runs::is_noise(line);
     let is_year = line.len() == 4 && ends_with_year(line);

@@ -1,4 +1,4 @@
-//! Command lines of hackbench and `perf bench sched`: they tell what the programs do not print.
+//! Command lines of hackbench and `perf bench sched`: they give what the programs do not print.
 
 use crate::above::{MOVERS, name};
 use crate::kit::commands::is_start;
@@ -11,7 +11,7 @@ pub enum Program {
     Pipe,
 }
 
-/// One run that a command asks for, as far as the command tells. A number is `None` where the
+/// One run that a command asks for, as far as the command gives. A number is `None` where the
 /// command gives it in a way that only its shell understood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::command::{Invocation, Program, invocations, starts};
 use crate::above::{folder, marked, name, prompt};
 use crate::kit::Number;
-use crate::kit::commands::{Typed, is_open};
-use crate::kit::told::is_time;
+use crate::kit::commands::{ShellLine, is_open};
+use crate::kit::context::is_time;
 
 /// A line that means something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
     /// `Running in process mode with 10 groups using 40 file descriptors each (== 400 tasks)`, or
-    /// the old `Running with 10*40 (== 400) tasks.`, which does not tell the mode.
+    /// the old `Running with 10*40 (== 400) tasks.`, which does not give the mode.
     Banner {
         tasks: Option<&'static str>,
         groups: Option<u32>,
@@ -31,7 +31,7 @@ pub enum Line {
     /// `# Running 'sched/messaging' benchmark:`; `None` for perf's other benchmarks.
     Perf(Option<Program>),
     /// `# 20 sender and receiver processes per group`
-    Crew {
+    JobGroup {
         fds: Option<u32>,
         tasks: Option<&'static str>,
     },
@@ -53,7 +53,7 @@ pub enum Line {
     Broken,
     /// A shell's prompt, and the runs that its command asks for.
     Prompt {
-        typed: Typed,
+        typed: ShellLine,
         runs: Vec<Invocation>,
         command: String,
     },
@@ -63,9 +63,9 @@ pub enum Line {
 }
 
 /// Sentences take no more lines than this.
-const MOST_WRAPPED: usize = 4;
+const MAX_WRAPPED: usize = 4;
 /// Commands that go on over more lines are none that anybody typed.
-const MOST_CONTINUED: usize = 20;
+const MAX_CONTINUED: usize = 20;
 
 const BANNER: &str = "Running in _ mode with _ groups using _ file descriptors each (== _ tasks)";
 const OLD_BANNER: &str = "Running with _ (== _) tasks.";
@@ -97,7 +97,7 @@ pub fn read(text: &str) -> Vec<Line> {
     found
 }
 
-/// The lines that nobody knows and that may say what the run below them is of.
+/// Unknown lines that may say what the run below them is of.
 #[derive(Debug, Default)]
 pub struct Heads {
     /// They stand there once, whatever their numbers.
@@ -160,7 +160,7 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
     }
     if let Some((host, command)) = prompt(first) {
         let (command, taken) = continued(command, lines);
-        let typed = Typed::new(host, folder(first), &command, &starts);
+        let typed = ShellLine::new(host, folder(first), &command, &starts);
         return (Some(Line::Prompt { typed, runs: invocations(&command), command }), taken);
     }
     // A command without its prompt, if it is nothing but one.
@@ -169,7 +169,7 @@ fn one(lines: &[&str], first: &str) -> (Option<Line>, usize) {
         let (command, taken) = continued(first, lines);
         let runs = invocations(&command);
         if !runs.is_empty() && runs.iter().all(|run| run.understood) {
-            let typed = Typed::new(None, "", &command, &starts);
+            let typed = ShellLine::new(None, "", &command, &starts);
             return (Some(Line::Prompt { typed, runs, command }), taken);
         }
     }
@@ -216,7 +216,7 @@ fn perf(line: &str) -> Option<Line> {
         _ => None,
     };
     if let Some(found) = fields(CREW, line) {
-        return Some(Line::Crew { fds: whole(found[0]), tasks: tasks(found[1]) });
+        return Some(Line::JobGroup { fds: whole(found[0]), tasks: tasks(found[1]) });
     }
     if let Some(found) = fields(GROUPS, line) {
         return Some(Line::Groups { groups: whole(found[0]), all: whole(found[1]) });
@@ -242,7 +242,7 @@ fn time(line: &str) -> Option<Line> {
 /// The fields of a pattern that is wrapped over the first of these lines, and over how many.
 fn wrapped(pattern: &str, lines: &[&str]) -> Option<(Vec<String>, usize)> {
     let mut joined = String::new();
-    for (at, line) in lines.iter().take(MOST_WRAPPED).enumerate() {
+    for (at, line) in lines.iter().take(MAX_WRAPPED).enumerate() {
         joined.push_str(line);
         joined.push(' ');
         if let Some(found) = fields(pattern, &joined) {
@@ -272,7 +272,7 @@ fn fields<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
 fn continued(first: &str, lines: &[&str]) -> (String, usize) {
     let mut command = first.to_string();
     let mut taken = 1;
-    while (command.ends_with('\\') || is_open(&command)) && taken < MOST_CONTINUED {
+    while (command.ends_with('\\') || is_open(&command)) && taken < MAX_CONTINUED {
         let Some(more) = lines.get(taken) else { break };
         let is_wrapped = command.ends_with('\\') && command.pop().is_some();
         command.push_str(if is_wrapped { " " } else { "; " });

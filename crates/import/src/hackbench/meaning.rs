@@ -23,7 +23,11 @@ impl Run {
         let tasks = self.tasks.map(|tasks| format!("tasks={tasks}"));
         let params: Vec<String> = options.into_iter().chain(tasks).collect();
         let params = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
-        let key = if processes { "ipc.pipe-pingpong@free#round_trips".to_string() } else { format!("perf.sched-pipe@free{params}#round_trips") };
+        let key = if processes {
+            "ipc.pipe-pingpong@free#round_trips".to_string()
+        } else {
+            format!("perf.sched-pipe@free{params}#round_trips")
+        };
         let mut notes = vec!["perf's token has 4 bytes, Assay's 8".to_string()];
         if !processes {
             notes.push("not measured by Assay in this form".to_string());
@@ -48,7 +52,7 @@ impl Run {
     fn messages(&self, asked: &[&Invocation]) -> Option<Meaning> {
         let hackbench = self.program == Program::Hackbench;
         let transport = agreed(asked, |asked| asked.transport);
-        // perf's source holds the size; how many messages only the command tells.
+        // perf's source holds the size; how many messages only the command gives.
         let bytes = if hackbench { self.bytes } else { Some(100) };
         let loops = if hackbench { self.loops } else { agreed(asked, |asked| asked.loops) };
         let mut notes = Vec::new();
@@ -68,7 +72,7 @@ impl Run {
         }
         if transport.is_none() {
             notes.push(
-                match (self.around.asked.is_empty(), asked.is_empty()) {
+                match (self.preamble.asked.is_empty(), asked.is_empty()) {
                     (true, _) => "without its command it may be sockets or pipes",
                     (false, true) => "the command before it is of another run",
                     (false, false) => "the command before it leaves the transport open",

@@ -14,7 +14,7 @@ use lines::{Heads, Line};
 
 use super::builder::{Builder, number, unread};
 use super::kit::Number;
-use super::kit::told::{APART, Teller, Told, says, uncounted};
+use super::kit::context::{APART, ContextTracker, RunContext, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
 
 pub(crate) const TOOL: Tool =
@@ -27,11 +27,11 @@ const PERF_MESSAGING: Format = Format("perf bench sched messaging");
 const PERF_PIPE: Format = Format("perf bench sched pipe");
 
 /// More runs in one file are a mistake or an attack.
-const MOST_RUNS: usize = 2_000;
+const MAX_RUNS: usize = 2_000;
 /// The statistics of one series take time that grows with the square of its values.
-const MOST_VALUES: usize = 200;
-/// More results in one file are one, too.
-const MOST_RESULTS: usize = 200;
+const MAX_VALUES: usize = 200;
+/// More results in one file are a mistake or an attack, too.
+const MAX_RESULTS: usize = 200;
 
 const TIMES: &str = "hackbench prints one time per run, in whole milliseconds; the time counts from when all tasks exist until the last ends; its tasks run wherever the scheduler puts them";
 const OPERATIONS: &str =
@@ -42,13 +42,13 @@ fn is_one(text: &str) -> bool {
     text.contains("Running ") && text.lines().any(lines::begins)
 }
 
-/// What holds for the runs that follow.
+/// The text above the runs that follow.
 #[derive(Clone, Debug, Default)]
-struct Around {
+struct Preamble {
     heading: String,
-    /// What the last command asks for; empty where it is not there.
+    /// The runs that the last command starts; empty without one.
     asked: Vec<Invocation>,
-    told: Told,
+    context: RunContext,
 }
 
 /// One run, as far as it is printed.
@@ -62,11 +62,11 @@ struct Run {
     bytes: Option<u32>,
     time: Option<Number>,
     each_operation: Option<Number>,
-    /// What of its own text cannot be right.
+    /// Which part of its text is wrong.
     wrong: Option<String>,
-    /// The first line in it that is none of its own.
+    /// The first line in it that is not part of a log.
     other: Option<String>,
-    around: Around,
+    preamble: Preamble,
 }
 
 /// Results of one host, under one heading.
@@ -74,10 +74,10 @@ struct Result {
     format: Format,
     heading: String,
     under: String,
-    /// What the text says of the first run of each series.
-    told: BTreeMap<String, Told>,
-    /// The same of its first run.
-    first: Told,
+    /// The context of the first run of each series.
+    context: BTreeMap<String, RunContext>,
+    /// The context of its first run.
+    first: RunContext,
     builder: Builder,
     runs: usize,
     /// How many of them have no value, and why the first has none.
@@ -101,16 +101,16 @@ fn read(text: &str) -> Vec<Imported> {
     let mut all: Vec<Imported> = Vec::new();
     for mut result in results {
         if all.is_empty() {
-            if runs > MOST_RUNS {
-                let more = runs - MOST_RUNS;
-                orphans.push(format!("{more} runs were left out: the file has more than {MOST_RUNS}"));
+            if runs > MAX_RUNS {
+                let more = runs - MAX_RUNS;
+                orphans.push(format!("{more} runs were left out: the file has more than {MAX_RUNS}"));
             }
             if let Some((first, count)) = &others {
                 orphans.push(unread(*count, first));
             }
             result.builder.remarks.append(&mut orphans);
         }
-        // Where other runs have one, their series does not tell that this one has none.
+        // Where other runs have one, their series does not show that this one has none.
         if let Some((why, failed)) = result.failed.filter(|(_, failed)| *failed < result.runs) {
             let runs = result.runs;
             result.builder.remarks.push(format!(
@@ -120,7 +120,7 @@ fn read(text: &str) -> Vec<Imported> {
         }
         if result.left_out > 0 {
             let left_out = result.left_out;
-            let remark = format!("{left_out} values were left out, of series with more than {MOST_VALUES}");
+            let remark = format!("{left_out} values were left out, of series with more than {MAX_VALUES}");
             result.builder.remarks.push(remark);
         }
         all.push(result.builder.finish());
@@ -128,11 +128,11 @@ fn read(text: &str) -> Vec<Imported> {
     all
 }
 
-/// Says of results that are alike in all else what is told of each.
+/// Labels results that are alike in all else by what differs.
 fn tell_apart(results: &mut [Result]) {
     let name = |one: &Result| (one.format, one.builder.host.clone());
     let apart = |one: &Result| {
-        let others: Vec<&Told> =
+        let others: Vec<&RunContext> =
             results.iter().filter(|other| name(other) == name(one)).map(|other| &other.first).collect();
         one.first.apart(&others)
     };
@@ -146,17 +146,17 @@ fn tell_apart(results: &mut [Result]) {
 
 #[derive(Default)]
 struct Log {
-    around: Around,
+    preamble: Preamble,
     run: Option<Run>,
     results: Vec<Result>,
     /// Remarks on what belongs to no run.
     orphans: Vec<String>,
-    /// Lines that nobody knows: the first, and how many.
+    /// Unknown lines: the first, and how many.
     others: Option<(String, usize)>,
     runs: usize,
-    /// Lines that nobody knows and that say what a run is of.
+    /// Unknown lines that say what a run is of.
     heads: Heads,
-    teller: Teller<'static>,
+    tracker: ContextTracker<'static>,
     /// The last prompt's command runs something else, which prints what follows.
     prints: bool,
     /// The run that begins next has a heading that is marked as one.
@@ -186,8 +186,8 @@ impl Log {
                 self.behind = false;
                 self.head();
                 self.prints = runs.is_empty() && !command.is_empty();
-                self.teller.typed(typed, command);
-                self.around.asked = runs;
+                self.tracker.typed(typed, command);
+                self.preamble.asked = runs;
             }
             Line::Heading(heading) => {
                 self.end();
@@ -202,7 +202,7 @@ impl Log {
                     run.wrong.get_or_insert("it prints no valid number of messages".to_string());
                 }
             }),
-            Line::Crew { fds, tasks } => self.with("a crew", |run| (run.fds, run.tasks) = (fds, tasks)),
+            Line::JobGroup { fds, tasks } => self.with("a crew", |run| (run.fds, run.tasks) = (fds, tasks)),
             Line::Groups { groups, all } => self.with("groups", |run| {
                 run.groups = groups;
                 let each = run.fds.and_then(|fds| fds.checked_mul(2));
@@ -262,14 +262,14 @@ impl Log {
         if self.run.is_some() || !says(text) || self.heads.common.contains(text) || !tells {
             return;
         }
-        self.teller.text(text.to_string());
+        self.tracker.text(text.to_string());
         if !self.headed && is_words && (again || !self.prints) {
             self.next = Some(if again { uncounted(text) } else { text.to_string() });
         }
     }
 
     fn under(&mut self, heading: String) {
-        self.around = Around { heading, ..Around::default() };
+        self.preamble = Preamble { heading, ..Preamble::default() };
     }
 
     fn head(&mut self) {
@@ -282,7 +282,7 @@ impl Log {
         self.end();
         self.head();
         (self.headed, self.prints) = (false, false);
-        self.around.told = self.teller.begin();
+        self.preamble.context = self.tracker.begin();
         self.run.insert(Run {
             program,
             tasks: None,
@@ -294,7 +294,7 @@ impl Log {
             each_operation: None,
             wrong: None,
             other: None,
-            around: self.around.clone(),
+            preamble: self.preamble.clone(),
         })
     }
 
@@ -303,7 +303,7 @@ impl Log {
         let Some(run) = self.run.take() else { return };
         self.runs += 1;
         self.behind = true;
-        if self.runs > MOST_RUNS {
+        if self.runs > MAX_RUNS {
             return;
         }
         let asked = run.asked();
@@ -312,13 +312,13 @@ impl Log {
         let value = run.value();
         let Keyed { case, point, metric } = &meaning.keyed;
         let key = case.series_key(point, metric);
-        let Some(result) = self.result(run.format(), &run.around, &under, &key) else { return };
+        let Some(result) = self.result(run.format(), &run.preamble, &under, &key) else { return };
         result.runs += 1;
         match value {
             Ok(value) => {
                 let values = result.values.entry(key).or_default();
                 *values += 1;
-                if *values > MOST_VALUES { result.left_out += 1 } else { result.builder.value(meaning, value) }
+                if *values > MAX_VALUES { result.left_out += 1 } else { result.builder.value(meaning, value) }
             }
             Err(why) => {
                 result.failed.get_or_insert_with(|| (why.clone(), 0)).1 += 1;
@@ -328,30 +328,30 @@ impl Log {
     }
 
     /// The result that a run is part of; `None` where there are too many. Of the runs of one series
-    /// in a result the same is told.
-    fn result(&mut self, format: Format, around: &Around, under: &str, key: &str) -> Option<&mut Result> {
-        let Around { heading, told, .. } = around;
-        let host = &told.host;
+    /// in a result the context is the same.
+    fn result(&mut self, format: Format, preamble: &Preamble, under: &str, key: &str) -> Option<&mut Result> {
+        let Preamble { heading, context, .. } = preamble;
+        let host = &context.host;
         let same = |other: &Result| {
             other.format == format
                 && other.first.host == *host
                 && other.heading == *heading
                 && other.under == under
         };
-        let is_alike = |known: &Told| !known.is_apart(told, true);
+        let is_alike = |known: &RunContext| !known.is_apart(context, true);
         let place =
             |fits: &dyn Fn(&Result) -> bool| self.results.iter().position(|one| same(one) && fits(one));
-        let fits = place(&|one| one.told.get(key).is_some_and(is_alike))
-            .or_else(|| place(&|one| is_alike(&one.first) && !one.told.contains_key(key)))
-            .or_else(|| place(&|one| !one.told.contains_key(key)));
+        let fits = place(&|one| one.context.get(key).is_some_and(is_alike))
+            .or_else(|| place(&|one| is_alike(&one.first) && !one.context.contains_key(key)))
+            .or_else(|| place(&|one| !one.context.contains_key(key)));
         if let Some(at) = fits {
-            self.results[at].told.entry(key.to_string()).or_insert_with(|| told.clone());
+            self.results[at].context.entry(key.to_string()).or_insert_with(|| context.clone());
             return self.results.get_mut(at);
         }
-        if self.results.len() == MOST_RESULTS {
+        if self.results.len() == MAX_RESULTS {
             if self.orphans.len() < 10 {
                 self.orphans
-                    .push(format!("the file has more than {MOST_RESULTS} results: a run was left out"));
+                    .push(format!("the file has more than {MAX_RESULTS} results: a run was left out"));
             }
             return None;
         }
@@ -364,8 +364,8 @@ impl Log {
             format,
             heading: heading.clone(),
             under: under.to_string(),
-            told: BTreeMap::from([(key.to_string(), told.clone())]),
-            first: told.clone(),
+            context: BTreeMap::from([(key.to_string(), context.clone())]),
+            first: context.clone(),
             builder,
             runs: 0,
             failed: None,
@@ -385,7 +385,7 @@ impl Run {
         }
     }
 
-    /// Checks that groups of so many tasks are the tasks that are printed.
+    /// Checks that groups of this many tasks are the tasks that are printed.
     fn multiply(&mut self, groups: Option<u32>, each: Option<u32>, all: Option<u32>) {
         let product = groups.zip(each).and_then(|(groups, each)| groups.checked_mul(each));
         if product.is_none_or(|product| product == 0 || all != Some(product)) {
@@ -408,7 +408,7 @@ impl Run {
                     && agrees(asked.loops, self.loops)
                     && agrees(asked.bytes, self.bytes)))
         };
-        self.around.asked.iter().filter(fits).collect()
+        self.preamble.asked.iter().filter(fits).collect()
     }
 
     /// Its time in seconds, or for a pipe its operations a second.
@@ -420,7 +420,13 @@ impl Run {
             Some(other) => format!("it prints no {what}, but {other:?}"),
             None => format!("it prints no {what}"),
         };
-        let above_0 = |number: Number, what: &str| if number.value > 0.0 { Ok(number.value) } else { Err(format!("it prints a {what} of 0, which is less than its last digit")) };
+        let above_0 = |number: Number, what: &str| {
+            if number.value > 0.0 {
+                Ok(number.value)
+            } else {
+                Err(format!("it prints a {what} of 0, which is less than its last digit"))
+            }
+        };
         if self.program != Program::Pipe {
             return above_0(self.time.ok_or_else(|| said("time"))?, "time");
         }

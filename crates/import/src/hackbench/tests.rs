@@ -65,7 +65,7 @@ fn the_command_tells_the_transport() {
         let key = DEFAULT.replace("socket", transport);
         assert_eq!((values(&found, &key), figures(&found)[0].2), (vec![4.905], ""), "{command}");
     }
-    // A command that asks for another run tells nothing of this one, and neither does one of
+    // A command that asks for another run says nothing about this one, and neither does one of
     // another program.
     for command in [
         "hackbench -T",
@@ -131,7 +131,7 @@ fn headings_hosts_and_movers_are_results_of_their_own() {
     assert_eq!(values(&found[5], UNTOLD), [4.905]);
 }
 
-/// What is told of two runs, each with its words before it: one series or two.
+/// Two runs, each with the text before it: one series or two.
 #[test]
 fn what_the_text_tells_apart_is_never_one_series() {
     let again = RUN.replace("4.905", "3.905");
@@ -322,12 +322,12 @@ fn hostile_numbers() {
 #[test]
 fn more_than_anybody_can_read_is_left_out() {
     let runs = one(&RUN.repeat(3_000));
-    assert_eq!(values(&runs, UNTOLD).len(), super::MOST_VALUES);
+    assert_eq!(values(&runs, UNTOLD).len(), super::MAX_VALUES);
     assert!(says(&runs, "1800 values were left out"), "{:?}", runs.remarks);
     assert!(says(&runs, "1000 runs were left out"), "{:?}", runs.remarks);
     let heading = |at: usize| format!("Heading {at}:\n{RUN}");
     let results = all(&(0..300).map(heading).collect::<String>());
-    assert_eq!(results.len(), super::MOST_RESULTS);
+    assert_eq!(results.len(), super::MAX_RESULTS);
     assert!(
         says(&results[0], "a run was left out") && results[0].remarks.len() < 20,
         "{:?}",

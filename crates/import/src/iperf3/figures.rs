@@ -7,8 +7,8 @@ use model::vocabulary::network as ids;
 use serde_json::Value;
 
 use crate::builder::Builder;
-use crate::kit::{Figures, MOST_EACH, Metric, metric};
-use crate::own::{Against, short};
+use crate::faults::{Faults, short};
+use crate::kit::{Figures, MAX_EACH, Metric, metric};
 use model::{Better, Value as Of};
 
 const METRICS: &[Metric] = &[
@@ -28,7 +28,7 @@ const METRICS: &[Metric] = &[
     metric("local_busy", "", Better::Neither),
     metric("remote_busy", "", Better::Neither),
 ];
-/// What is no test of ours.
+/// Tests that Assay does not have.
 const OTHER: &str = "iperf3.test";
 /// No segment carries less where more is to be sent (Linux, tcp_min_snd_mss), bytes.
 const SMALLEST_SEGMENT: f64 = 48.0;
@@ -81,7 +81,7 @@ fn no_rate(one: &Value) -> Option<String> {
 }
 
 /// The series of a test.
-pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
+pub fn figures(test: &Value, builder: &mut Builder, faults: &mut Faults) {
     let error = test["error"].as_str().map(str::to_string);
     let start = &test["start"];
     let setup = &start["test_start"];
@@ -90,7 +90,7 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
     if let Some(error) = &error {
         builder.remarks.push(format!("it ended with {:?}", short(error)));
         if error.contains("interrupt") || error.contains("terminated") {
-            against.interrupted(error);
+            faults.interrupted(error);
         }
     }
     let unread = test["unread"].as_str();
@@ -134,11 +134,11 @@ pub fn figures(test: &Value, builder: &mut Builder, against: &mut Against) {
         streams,
         notes,
     };
-    test.way(false, protocol, builder, against);
+    test.way(false, protocol, builder, faults);
     if test.both {
-        test.way(true, protocol, builder, against);
+        test.way(true, protocol, builder, faults);
     }
-    test.busy(protocol, version, builder, against);
+    test.busy(protocol, version, builder, faults);
 }
 
 /// Takes figures of a benchmark.
@@ -177,13 +177,13 @@ impl Test<'_> {
         figures
     }
 
-    fn way(&self, backwards: bool, protocol: &str, builder: &mut Builder, against: &mut Against) {
+    fn way(&self, backwards: bool, protocol: &str, builder: &mut Builder, faults: &mut Faults) {
         let mut figures = self.keys(backwards, protocol, builder);
         let suffix = if backwards { "_bidir_reverse" } else { "" };
         let sum = |name: &str| &self.end[format!("{name}{suffix}")];
         let (sent, received, summed) = (sum("sum_sent"), sum("sum_received"), sum("sum"));
         for (name, one) in [("sum_sent", sent), ("sum_received", received)] {
-            check(name, one, against);
+            check(name, one, faults);
         }
         // After an error a server's sums count bytes of a time that they leave out.
         let is_stopped = self.error.is_some() && self.server;
@@ -206,7 +206,7 @@ impl Test<'_> {
         }
     }
 
-    /// What arrived, as the receiver says or as far as a sender's file tells it.
+    /// What arrived, as the receiver says or as far as a sender's file gives it.
     fn bandwidth(
         &self,
         sent: Option<f64>,
@@ -275,7 +275,7 @@ impl Test<'_> {
     }
 
     fn streams(&self, backwards: bool, figures: &mut Figures) {
-        let streams: Vec<&Value> = self.own_streams(backwards).take(MOST_EACH).collect();
+        let streams: Vec<&Value> = self.own_streams(backwards).take(MAX_EACH).collect();
         for one in streams.iter().filter(|_| self.streams > 1 && self.error.is_none()) {
             // What iperf3 says of a stream of datagrams is what was sent.
             let sent = rate(&one["udp"]).filter(|_| self.udp);
@@ -292,8 +292,8 @@ impl Test<'_> {
             }
         }
         let of = |name: &str| {
-            let told = streams.iter().filter_map(|one| positive(&one["sender"][name]));
-            told.filter(|value| *value < WRAPPED).collect::<Vec<f64>>()
+            let printed = streams.iter().filter_map(|one| positive(&one["sender"][name]));
+            printed.filter(|value| *value < WRAPPED).collect::<Vec<f64>>()
         };
         let mean = of("mean_rtt");
         let mean = (!mean.is_empty()).then(|| mean.iter().sum::<f64>() / mean.len() as f64);
@@ -316,8 +316,9 @@ impl Test<'_> {
             at > 0 && same("start") && same("end")
         };
         let own = (0..sums.len()).filter(|at| !again(*at)).map(|at| sums[at]);
-        let told = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
-        let (mut told, wrapped): (Vec<(f64, Option<f64>)>, Vec<_>) = told.partition(|(bits, _)| *bits >= 0.0);
+        let printed = own.filter_map(|sum| Some((sum["bits_per_second"].as_f64()?, sum["seconds"].as_f64())));
+        let (mut printed, wrapped): (Vec<(f64, Option<f64>)>, Vec<_>) =
+            printed.partition(|(bits, _)| *bits >= 0.0);
         if !wrapped.is_empty() {
             let count = wrapped.len();
             figures.remark(format!("{count} intervals were left out: their counters wrapped around"));
@@ -325,24 +326,29 @@ impl Test<'_> {
         // What is left between the last whole second and the end, often 2 ms, is no interval like
         // the others.
         let lasted = |one: Option<&(f64, Option<f64>)>| one.and_then(|(_, seconds)| *seconds);
-        if lasted(told.last()).zip(lasted(told.first())).is_some_and(|(last, first)| last < first / 2.0) {
-            told.pop();
+        if lasted(printed.last()).zip(lasted(printed.first())).is_some_and(|(last, first)| last < first / 2.0)
+        {
+            printed.pop();
         }
-        let rates: Vec<f64> = told.into_iter().map(|(bits, _)| bits).collect();
+        let rates: Vec<f64> = printed.into_iter().map(|(bits, _)| bits).collect();
         if rates.len() < 2 {
             return;
         }
-        if rates.len() > MOST_EACH {
-            figures.remark(format!("{} intervals were left out", rates.len() - MOST_EACH));
+        if rates.len() > MAX_EACH {
+            figures.remark(format!("{} intervals were left out", rates.len() - MAX_EACH));
         }
-        // Nobody tells a sender of datagrams what of an interval arrived.
-        let (metric, note) = if self.udp && self.sends != backwards { ("interval_sent", "each interval, what was sent") } else { ("interval_bandwidth", "each interval, at the end that wrote the file") };
-        for bits in rates.into_iter().take(MOST_EACH) {
+        // A sender of datagrams does not know what of an interval arrived.
+        let (metric, note) = if self.udp && self.sends != backwards {
+            ("interval_sent", "each interval, what was sent")
+        } else {
+            ("interval_bandwidth", "each interval, at the end that wrote the file")
+        };
+        for bits in rates.into_iter().take(MAX_EACH) {
             figures.put_noted(metric, note, Ok(bits / 1e9));
         }
     }
 
-    /// What is told of single datagrams: losses, order, jitter.
+    /// Figures of single datagrams: losses, order, jitter.
     fn datagrams(&self, sum: &Value, loss: Result<f64, String>, figures: &mut Figures) {
         figures.put("loss", loss);
         let (Some(packets), Some(jitter)) = (positive(&sum["packets"]), positive(&sum["jitter_ms"])) else {
@@ -367,7 +373,7 @@ impl Test<'_> {
     }
 
     /// CPU of both ends, and whether one had all that it could use.
-    fn busy(&self, protocol: &str, version: &str, builder: &mut Builder, against: &mut Against) {
+    fn busy(&self, protocol: &str, version: &str, builder: &mut Builder, faults: &mut Faults) {
         let cpu = &self.end["cpu_utilization_percent"];
         let minor: u32 = version
             .split('.')
@@ -392,7 +398,7 @@ impl Test<'_> {
                     (false, true) => "the sender",
                     (false, false) => "the receiver",
                 };
-                against.bound(
+                faults.bound(
                     end,
                     format!("{:.0} % of a CPU, of {:.0} % that it can use", share * 100.0, limit * 100.0),
                     name,
@@ -419,7 +425,7 @@ fn loss(sum: &Value) -> Result<f64, String> {
 }
 
 /// Whether a rate is its bytes over its seconds.
-fn check(name: &str, sum: &Value, against: &mut Against) {
+fn check(name: &str, sum: &Value, faults: &mut Faults) {
     let (Some(bits), Some(bytes), Some(seconds)) =
         (positive(&sum["bits_per_second"]), positive(&sum["bytes"]), positive(&sum["seconds"]))
     else {
@@ -432,6 +438,6 @@ fn check(name: &str, sum: &Value, against: &mut Against) {
             bits / 1e9,
             found / 1e9
         );
-        against.disagree(name, text, "the file");
+        faults.disagree(name, text, "the file");
     }
 }

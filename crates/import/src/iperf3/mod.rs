@@ -15,10 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::embedded::{Embedded, embedded};
+use super::faults::short;
 use super::kit::commands::command;
-use super::kit::told::{Teller, Told};
+use super::kit::context::{ContextTracker, RunContext};
 use super::kit::{Log, Results, headlines};
-use super::own::short;
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
@@ -38,7 +38,7 @@ const REMARK: &str =
 const QUOTED: usize = 5;
 
 /// More tests than this in one file are a mistake or an attack.
-const MOST_TESTS: usize = 500;
+const MAX_TESTS: usize = 500;
 
 /// Whether a text has a result of iperf3.
 fn is_one(text: &str) -> bool {
@@ -56,7 +56,7 @@ struct Test {
     whole: bool,
     /// It is of a stream of events.
     streamed: bool,
-    told: Told,
+    context: RunContext,
 }
 
 impl Test {
@@ -74,7 +74,7 @@ impl Test {
     /// What is the same of two tests that are measurements of one system.
     fn system(&self) -> Vec<(&'static str, String)> {
         let start = &self.data["start"];
-        let told = [
+        let printed = [
             &start["system_info"],
             &start["version"],
             &start["connecting_to"]["host"],
@@ -82,10 +82,10 @@ impl Test {
             &start["sock_bufsize"],
             &start["test_start"]["tos"],
         ];
-        told.map(|value| ("", value.to_string())).to_vec()
+        printed.map(|value| ("", value.to_string())).to_vec()
     }
 
-    /// What tells systems apart only where two are told: a test that was stopped does not have it.
+    /// What distinguishes systems only where both have it: a stopped test does not.
     /// How a sender answers to congestion stands at the end, where it is from when it connects.
     fn apart(&self) -> [Option<String>; 3] {
         let (start, end) = (&self.data["start"], &self.data["end"]);
@@ -98,18 +98,19 @@ impl Test {
     }
 }
 
-/// What tells the system of each test from others.
+/// What distinguishes the system of each test from others.
 fn systems(tests: &[Test]) -> Vec<Vec<(&'static str, String)>> {
     let known: Vec<_> = tests.iter().map(|test| (test, test.system(), test.apart())).collect();
     let of = |(test, system, apart): &(&Test, Vec<_>, [Option<String>; 3])| {
-        let is_alike =
-            |(other, own, _): &&(&Test, Vec<_>, _)| own == system && !other.told.is_apart(&test.told, true);
+        let is_alike = |(other, own, _): &&(&Test, Vec<_>, _)| {
+            own == system && !other.context.is_apart(&test.context, true)
+        };
         let alike: Vec<_> = known.iter().filter(is_alike).map(|(_, _, apart)| apart).collect();
         let several =
             |at: usize| alike.iter().filter_map(|one| one[at].as_ref()).collect::<BTreeSet<_>>().len() > 1;
-        let told = apart.iter().enumerate().filter(|(at, _)| several(*at));
-        let told = told.filter_map(|(_, one)| Some(("", one.clone()?)));
-        system.iter().cloned().chain(told).collect()
+        let printed = apart.iter().enumerate().filter(|(at, _)| several(*at));
+        let printed = printed.filter_map(|(_, one)| Some(("", one.clone()?)));
+        system.iter().cloned().chain(printed).collect()
     };
     known.iter().map(of).collect()
 }
@@ -136,22 +137,22 @@ fn read(text: &str) -> Vec<Imported> {
 fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
     let Embedded { documents, lines, cut, left_out, .. } = found;
     let (tests, repeated) = each_once(tests_of(documents, above));
-    let more = tests.len().saturating_sub(MOST_TESTS);
+    let more = tests.len().saturating_sub(MAX_TESTS);
     let tests = &tests[..tests.len() - more];
     let mut results = Results::new(FORMAT, REMARK);
     for (at, (test, mut facts)) in tests.iter().zip(systems(tests)).enumerate() {
         let (host, kernel) = system(&test.data);
         facts.extend([("kernel", kernel), ("host", host)]);
-        let Some((builder, against)) = results.of_told(&test.told, facts, None) else { continue };
+        let Some((builder, faults)) = results.of_told(&test.context, facts, None) else { continue };
         if test.data["end"].is_null() && test.data["error"].is_null() {
             builder.remarks.push("started, no test finished: it has no \"end\"".to_string());
         }
         if cut && at + 1 == tests.len() + more {
-            against.interrupted("the file ends in the middle of its JSON");
+            faults.interrupted("the file ends in the middle of its JSON");
         } else if !test.whole {
-            against.interrupted("its stream of events has neither an end nor an error");
+            faults.interrupted("its stream of events has neither an end nor an error");
         }
-        figures::figures(&test.data, builder, against);
+        figures::figures(&test.data, builder, faults);
     }
     let mut results = results.finish(&Log::default());
     if let Some(first) = results.first_mut() {
@@ -186,8 +187,8 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
             Some(known) => {
                 repeated += 1;
                 if known.streamed && !test.streamed || !known.whole && test.whole {
-                    let told = std::mem::take(&mut known.told);
-                    *known = Test { told, ..test };
+                    let context = std::mem::take(&mut known.context);
+                    *known = Test { context, ..test };
                 }
             }
         }
@@ -199,29 +200,29 @@ fn each_once(tests: Vec<Test>) -> (Vec<Test>, usize) {
 /// lines each stands.
 fn tests_of(documents: Vec<Value>, above: Vec<Vec<&str>>) -> Vec<Test> {
     let mut tests = Vec::new();
-    let mut teller = Teller::new(above.iter().flatten().copied());
-    let put = |(test, told): (Map<String, Value>, Told)| {
+    let mut tracker = ContextTracker::new(above.iter().flatten().copied());
+    let put = |(test, context): (Map<String, Value>, RunContext)| {
         let whole = test.contains_key("end") || test.contains_key("error");
-        Test { data: Value::Object(test), whole, streamed: true, told }
+        Test { data: Value::Object(test), whole, streamed: true, context }
     };
-    let mut streamed: Option<(Map<String, Value>, Told)> = None;
+    let mut streamed: Option<(Map<String, Value>, RunContext)> = None;
     for (document, above) in documents.into_iter().zip(above) {
         for line in above.into_iter().filter(|line| !is_own(line)) {
-            teller.line(line, "iperf3");
+            tracker.line(line, "iperf3");
         }
         let Some(event) = document["event"].as_str().map(str::to_string) else {
             let parts = ["start", "end", "error"];
             if parts.iter().any(|part| document.get(part).is_some()) {
                 tests.extend(streamed.take().map(put));
-                let told = teller.begin();
-                tests.push(Test { data: document, whole: true, streamed: false, told });
+                let context = tracker.begin();
+                tests.push(Test { data: document, whole: true, streamed: false, context });
             }
             continue;
         };
         if event == "start" {
             tests.extend(streamed.take().map(put));
         }
-        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), teller.begin()));
+        let (test, _) = streamed.get_or_insert_with(|| (Map::new(), tracker.begin()));
         let data = document["data"].clone();
         match event.as_str() {
             "interval" => {
@@ -247,7 +248,7 @@ fn is_own(line: &str) -> bool {
 
 /// Host and kernel, as `uname -a` begins: `Linux HOST 6.1.0 ...`.
 fn system(test: &Value) -> (String, String) {
-    let told = test["start"]["system_info"].as_str().unwrap_or_default();
-    let mut words = told.split_whitespace().skip(1).map(|word| word.chars().take(80).collect::<String>());
+    let printed = test["start"]["system_info"].as_str().unwrap_or_default();
+    let mut words = printed.split_whitespace().skip(1).map(|word| word.chars().take(80).collect::<String>());
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }

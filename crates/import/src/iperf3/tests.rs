@@ -7,7 +7,7 @@ mod text;
 use serde_json::{Value, json};
 
 use crate::Imported;
-use crate::own::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
+use crate::faults::{FIGURES_DISAGREE, GENERATOR_BOUND, INTERRUPTED};
 use crate::tests::{figure, only, recorded, rules, skipped, values};
 
 fn one(text: &str) -> Imported {
@@ -174,7 +174,7 @@ fn tests_of_different_systems_are_results_of_their_own() {
         let other = edited(&with_cookie(&text, "another"), change);
         assert_eq!(read(&(text.clone() + &other)).len(), 2, "{other:.300}");
     }
-    // A test that was stopped does not tell all of it.
+    // A test that was stopped does not give all of it.
     let stopped = edited(&with_cookie(&text, "another"), |test| {
         test["end"] = json!({});
         test["error"] = "interrupt - the client has terminated".into();

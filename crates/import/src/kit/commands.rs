@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use crate::above::{MOVERS, STARTERS, folder, name, prompt};
 
-/// More of a line nobody types.
-const LONGEST: usize = 4_000;
-/// A range of more words nobody knows.
-const MOST_RANGE: u32 = 100;
+/// Longer lines are cut.
+const MAX_LINE_CHARS: usize = 4_000;
+/// Longer ranges are not expanded.
+const MAX_RANGE: u32 = 100;
 /// Turns of loops that bring no run.
-const MOST_IDLE: usize = 100;
+const MAX_IDLE: usize = 100;
 /// Folders in which a program is the system's own.
 const OWN_FOLDERS: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/usr/sbin/"];
 /// Programs that change nothing for a run after them, and print nothing about a machine.
@@ -26,26 +26,26 @@ pub fn options(list: &str) -> Vec<&str> {
 }
 
 /// Where a program is among the words of a command that starts it.
-pub type Finds<'a> = &'a dyn Fn(&[&str]) -> Option<usize>;
+pub type ProgramFinder<'a> = &'a dyn Fn(&[&str]) -> Option<usize>;
 
 /// A command that a text shows before what it printed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct Command {
     /// Behind the program's name, up to where its shell goes on.
     pub words: Vec<String>,
     /// What it was started by, as `taskset -c 0`; without what changes nothing.
     pub under: String,
-    /// Where its program is, as far as that is told and is no place of the system's own.
+    /// Where its program is, as far as that is given and is no place of the system's own.
     pub program: String,
     /// What stands before the program on its line, as it is, where that says anything.
     pub before: String,
     /// The rest of the line, from the program on.
-    pub command: String,
+    pub line: String,
 }
 
-impl Asked {
+impl Command {
     /// By the words of a command in which the program is at this place.
-    fn of(words: &[&str], at: usize) -> Asked {
+    fn of(words: &[&str], at: usize) -> Command {
         let (before, path) = (&words[..at], words[at]);
         let says = |word: &&str| !STARTERS.contains(&name(word)) && !speaks(word);
         let first = before.iter().position(says).map(|first| {
@@ -56,12 +56,12 @@ impl Asked {
         let is_own = OWN_FOLDERS.iter().any(|folder| path.strip_prefix(folder) == Some(name(path)));
         let is_end = |word: &&&str| word.contains(['<', '>']) || word.starts_with('|');
         let words = words[at + 1..].iter().take_while(|word| !is_end(word));
-        Asked {
+        Command {
             words: words.map(|word| unquoted(word)).collect(),
             under: first.map_or(String::new(), |first| before[first..].join(" ")),
             program: if is_own || !path.contains('/') { String::new() } else { path.to_string() },
             before: String::new(),
-            command: path.to_string(),
+            line: path.to_string(),
         }
     }
 
@@ -138,11 +138,11 @@ pub fn is_start(before: &[&str]) -> bool {
     first.is_none_or(|word| STARTERS.contains(&name(word)) || MOVERS.contains(&name(word)))
 }
 
-/// What a line has a shell do in turn.
+/// What a line makes a shell do, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    Run(Asked),
-    /// Another command, which may change the system or tell something of it.
+    Run(Command),
+    /// Another command, which may change the system or describe it.
     Other(String),
     /// It goes to a folder.
     Into(String),
@@ -151,7 +151,7 @@ pub enum Step {
     Done,
 }
 
-/// A loop of a shell, with the words over which it goes, as far as they are told.
+/// A loop of a shell, with the words over which it goes, as far as they are given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
     variable: Option<String>,
@@ -161,7 +161,7 @@ pub struct Loop {
 
 /// A line that a shell was given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Typed {
+pub struct ShellLine {
     /// Host and folder that the prompt names.
     pub host: Option<String>,
     pub folder: String,
@@ -170,48 +170,48 @@ pub struct Typed {
     pub steps: Vec<Step>,
 }
 
-impl Typed {
+impl ShellLine {
     /// A line with a prompt, or one that is nothing but a command that runs this program.
-    pub fn of(line: &str, program: &str) -> Option<Typed> {
+    pub fn of(line: &str, program: &str) -> Option<ShellLine> {
         let found = prompt(line);
         let is_prompted = found.is_some();
         if !is_prompted && !line.contains(program) {
             return None;
         }
         let (host, text) = found.unwrap_or((None, line.trim()));
-        let typed = Typed::new(host, folder(line), text, &|words| place(words, program));
+        let typed = ShellLine::new(host, folder(line), text, &|words| place(words, program));
         let is_heading = line.starts_with("# ") && typed.runs().next().is_some();
-        let is_typed = is_prompted && !is_heading || typed.runs().any(Asked::asks);
-        is_typed.then_some(Typed { is_prompted: is_prompted && !line.starts_with('+'), ..typed })
+        let is_typed = is_prompted && !is_heading || typed.runs().any(Command::asks);
+        is_typed.then_some(ShellLine { is_prompted: is_prompted && !line.starts_with('+'), ..typed })
     }
 
     /// The commands that run the program.
-    pub fn runs(&self) -> impl Iterator<Item = &Asked> {
-        self.steps.iter().filter_map(|step| if let Step::Run(asked) = step { Some(asked) } else { None })
+    pub fn runs(&self) -> impl Iterator<Item = &Command> {
+        self.steps.iter().filter_map(|step| if let Step::Run(command) = step { Some(command) } else { None })
     }
 
     /// What stands behind a prompt that names these.
-    pub fn new(host: Option<String>, folder: &str, text: &str, finds: Finds) -> Typed {
-        let text: String = text.chars().take(LONGEST).collect();
+    pub fn new(host: Option<String>, folder: &str, text: &str, finds: ProgramFinder) -> ShellLine {
+        let text: String = text.chars().take(MAX_LINE_CHARS).collect();
         let mut steps: Vec<Step> = parts(&text).iter().filter_map(|part| step(part, finds)).collect();
         let first = steps.iter().find(|step| !matches!(step, Step::Loop(_)));
-        let is_alone = matches!(first, Some(Step::Run(asked)) if asked.under.is_empty());
+        let is_alone = matches!(first, Some(Step::Run(command)) if command.under.is_empty());
         for step in &mut steps {
-            let Step::Run(asked) = step else { continue };
+            let Step::Run(command) = step else { continue };
             let is_word = |at: usize| text[..at].ends_with([' ', ';', '(', '\t']) || at == 0;
-            let found = text.match_indices(asked.command.as_str()).find(|(at, _)| is_word(*at));
+            let found = text.match_indices(command.line.as_str()).find(|(at, _)| is_word(*at));
             let Some((at, _)) = found else { continue };
-            asked.before = if is_alone { String::new() } else { text[..at].trim().to_string() };
-            asked.command = text[at..].to_string();
+            command.before = if is_alone { String::new() } else { text[..at].trim().to_string() };
+            command.line = text[at..].to_string();
         }
-        Typed { host, folder: folder.to_string(), is_prompted: true, steps }
+        ShellLine { host, folder: folder.to_string(), is_prompted: true, steps }
     }
 }
 
 /// The command in a line that runs this program, from the program on: `fio --name=a` of
 /// `root@box:~# sudo fio --name=a`.
 pub fn command(line: &str, program: &str) -> Option<String> {
-    Typed::of(line, program)?.runs().next().map(|asked| asked.command.clone())
+    ShellLine::of(line, program)?.runs().next().map(|command| command.line.clone())
 }
 
 /// The commands of a line, without the brackets around several.
@@ -233,11 +233,11 @@ fn words(part: &str) -> Vec<&str> {
     part.split_whitespace().skip_while(|word| ["do", "then", "else"].contains(word)).collect()
 }
 
-fn step(part: &str, finds: Finds) -> Option<Step> {
+fn step(part: &str, finds: ProgramFinder) -> Option<Step> {
     let words = words(part);
     let first = *words.first()?;
     if let Some(at) = finds(&words) {
-        return Some(Step::Run(Asked::of(&words, at)));
+        return Some(Step::Run(Command::of(&words, at)));
     }
     match name(first) {
         "cd" => words.get(1).map(|folder| Step::Into(unquoted(folder))),
@@ -267,7 +267,7 @@ fn depth(part: &str) -> i32 {
 
 /// The next step that is none of loops', whose turns are done one by one as they are asked for.
 pub fn next(steps: &mut VecDeque<Step>) -> Option<Step> {
-    for _ in 0..MOST_IDLE {
+    for _ in 0..MAX_IDLE {
         let one = match steps.pop_front()? {
             Step::Loop(one) => one,
             Step::Done => continue,
@@ -340,7 +340,7 @@ fn value(word: &str) -> Option<Vec<String>> {
     let range = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')?.split_once(".."));
     if let Some((from, to)) = range {
         let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-        return (to.saturating_sub(from) < MOST_RANGE)
+        return (to.saturating_sub(from) < MAX_RANGE)
             .then(|| (from..=to).map(|value| value.to_string()).collect());
     }
     (!word.contains(['$', '`', '*', '?', '[', '{', '('])).then(|| vec![unquoted(word)])
@@ -351,11 +351,11 @@ impl Step {
     fn with(&self, variable: Option<&str>, value: &dyn Fn(&str) -> String) -> Step {
         let with = |text: &String| with(text, variable, value);
         match self {
-            Step::Run(asked) => Step::Run(Asked {
-                words: asked.words.iter().map(with).collect(),
-                under: with(&asked.under),
-                program: with(&asked.program),
-                ..asked.clone()
+            Step::Run(command) => Step::Run(Command {
+                words: command.words.iter().map(with).collect(),
+                under: with(&command.under),
+                program: with(&command.program),
+                ..command.clone()
             }),
             Step::Other(command) => Step::Other(with(command)),
             Step::Into(folder) => Step::Into(with(folder)),

@@ -2,13 +2,14 @@
 //! is stands in a table of the format.
 
 use crate::builder::{Builder, Meaning};
+use crate::faults::short;
 use crate::keyed;
-use crate::own::{percentile_of, short};
+use crate::percentiles::percentile_of;
 use model::{Better, Params, Value};
 
 /// Figures of one kind that are kept of a test: statistics of one series take time that grows with
 /// the square of its values.
-pub const MOST_EACH: usize = 200;
+pub const MAX_EACH: usize = 200;
 
 /// What a number is.
 #[derive(Clone, Copy)]
@@ -113,14 +114,18 @@ impl<'b> Figures<'b> {
 
     /// What parts of a test came to; one part is the whole.
     pub fn each(&mut self, name: &str, values: &[f64]) {
-        for value in values.iter().take(MOST_EACH).filter(|_| values.len() > 1) {
+        for value in values.iter().take(MAX_EACH).filter(|_| values.len() > 1) {
             self.put(name, Ok(*value));
         }
     }
 
     /// What a test moved in a second.
     pub fn moved(&mut self, name: &str, rate: f64) {
-        if rate > 0.0 { self.put(name, Ok(rate)) } else { self.put(name, Err("it prints 0: no data arrived".to_string())) }
+        if rate > 0.0 {
+            self.put(name, Ok(rate))
+        } else {
+            self.put(name, Err("it prints 0: no data arrived".to_string()))
+        }
     }
 
     /// The test did not come to a result.

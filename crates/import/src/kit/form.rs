@@ -1,4 +1,4 @@
-//! Formats that are told by tables alone: their lines, what of these makes up keys, and which of
+//! Formats that are tables alone: their lines, what of these makes up keys, and which of
 //! their numbers are figures. What such a table cannot say is one function, which looks for what
 //! the lines have against each other.
 
@@ -6,7 +6,8 @@ use regex::Regex;
 
 use super::{Log, Number, Pattern, Results, Role, Run, Table, log, said_again};
 use crate::builder::{Builder, Meaning};
-use crate::own::{Against, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 use crate::{Format, Imported, Keyed, keyed};
 use model::{Better, Value, units};
 
@@ -18,20 +19,20 @@ pub struct Form {
     pub format: Format,
     /// The program by which a command line runs it.
     pub program: &'static str,
-    /// Stands beside each result: what the tool never tells.
+    /// The first remark of each result: what the tool never reports.
     pub remark: &'static str,
     /// A text without any of these has no line by which it is known, and is not searched for one.
     pub signs: &'static [&'static str],
-    /// Nobody here has seen what it really prints, only what is written about it.
+    /// Known from documentation alone: no real output was available.
     pub documented: bool,
     /// The lines by which a text is known.
     pub marks: &'static [&'static str],
     pub lines: &'static [Pattern],
-    /// What is told of the machine or the program, label and place; a label that begins with `?` is
-    /// told where it tells results apart.
+    /// Facts of the machine or the program, label and place; a label that begins with `?` is
+    /// shown only where it distinguishes results.
     pub facts: &'static [(&'static str, &'static str)],
-    /// Options of the command that have a value and that the text tells, too.
-    pub told: &'static [&'static str],
+    /// Options of the command whose value the text prints, too.
+    pub printed: &'static [&'static str],
     /// Options without a value that change nothing of what is measured.
     pub flags: &'static [&'static str],
     /// What stands in the keys of all figures.
@@ -39,10 +40,10 @@ pub struct Form {
     pub figures: &'static [Row],
     /// Metrics that say most.
     pub headlines: &'static [&'static str],
-    pub check: fn(&Run, &mut Said),
+    pub check: fn(&Run, &mut Notes),
 }
 
-/// A part of a key: the parameter's name, and the place of its value. What is not told is no part.
+/// A part of a key: the parameter's name, and the place of its value. A missing value is no part.
 /// Points whose line has the letter of a unit in `<field>_unit` are in steps of 1024.
 #[derive(Clone, Copy)]
 pub struct Setting {
@@ -120,12 +121,12 @@ impl Row {
 }
 
 /// What a run has against itself, or needs said beside its figures.
-pub struct Said<'b> {
+pub struct Notes<'b> {
     builder: &'b mut Builder,
-    pub against: &'b mut Against,
+    pub faults: &'b mut Faults,
 }
 
-impl Said<'_> {
+impl Notes<'_> {
     /// A remark on the result, once.
     pub fn remark(&mut self, text: &str) {
         if !self.builder.remarks.iter().any(|known| known == text) && self.builder.remarks.len() < 20 {
@@ -135,12 +136,12 @@ impl Said<'_> {
 
     /// Figures that contradict each other.
     pub fn disagree(&mut self, what: &str, text: &str) {
-        self.against.disagree(what, text.to_string(), "the file");
+        self.faults.disagree(what, text.to_string(), "the file");
     }
 
     /// A rate that is not its amount over its time; all three as printed, in units that fit.
     pub fn rate(&mut self, what: &str, rate: Option<Number>, amount: Option<Number>, time: Option<Number>) {
-        self.against.rate(what, [rate, amount, time], |rate, amount, time| {
+        self.faults.rate(what, [rate, amount, time], |rate, amount, time| {
             format!("it says {rate}; {amount} in {time} s is another rate")
         });
     }
@@ -154,7 +155,7 @@ impl Run<'_> {
             return None;
         }
         match place.split_once('.') {
-            _ if place.starts_with('-') => self.asked.as_ref()?.value(&[place]),
+            _ if place.starts_with('-') => self.command.as_ref()?.value(&[place]),
             Some((line, field)) => self.all(line).last()?.text(field),
             None => self.all(place).last()?.text("value"),
         }
@@ -212,23 +213,24 @@ impl Reader {
             let mut facts: Vec<(&'static str, String)> =
                 facts.filter_map(|(label, place)| Some((*label, run.at(place)?.to_string()))).collect();
             // Whatever else the command asks for may make another result.
-            // What the text tells as well counts once; what was cut from it, by the command alone.
+            // What the text prints as well counts once; what was cut counts by the command alone.
             let mut settings = form.settings.iter().filter(|setting| !setting.place.starts_with('-'));
-            let told = if settings.all(|setting| run.at(setting.place).is_some()) { form.told } else { &[] };
+            let printed =
+                if settings.all(|setting| run.at(setting.place).is_some()) { form.printed } else { &[] };
             facts.push((
                 "?options",
-                run.asked.as_ref().map_or(String::new(), |asked| asked.without(told, form.flags)),
+                run.command.as_ref().map_or(String::new(), |command| command.without(printed, form.flags)),
             ));
             let has_figure = form.figures.iter().any(|row| run.at(row.place).is_some());
-            if let Some((builder, against)) = results.of(run, facts, has_figure) {
-                figures(form, run, builder, against);
+            if let Some((builder, faults)) = results.of(run, facts, has_figure) {
+                figures(form, run, builder, faults);
             }
         }
         results.finish_with(&log, form.headlines)
     }
 }
 
-fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against) {
+fn figures(form: &Form, run: &Run, builder: &mut Builder, faults: &mut Faults) {
     let mut found = false;
     for row in form.figures {
         let (line, field) = row.place.split_once('.').unwrap_or((row.place, "value"));
@@ -259,7 +261,7 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
             }
         }
     }
-    // Lines of which nothing tells what they are of are none of a run's.
+    // Lines of an unknown test belong to no run.
     let is_begun = run.hits.iter().any(|hit| hit.role == Role::Begins || hit.name == DIED);
     if !found
         && is_begun
@@ -271,7 +273,7 @@ fn figures(form: &Form, run: &Run, builder: &mut Builder, against: &mut Against)
             builder.missing(meaning, format!("started, no test finished: {}", short(why)));
         }
     }
-    (form.check)(run, &mut Said { builder, against });
+    (form.check)(run, &mut Notes { builder, faults });
 }
 
 /// The numbers of a line of columns, without their units.
@@ -309,7 +311,7 @@ fn figure<'t>(
     true
 }
 
-/// What a figure means; `None` where what its name needs is not told.
+/// What a figure means; `None` where a part of its name is missing.
 fn meaning<'t>(form: &Form, row: &Row, own: &dyn Fn(&str) -> Option<&'t str>) -> Option<Meaning> {
     let metric = match row.metric.split_once("_p{percent}") {
         Some((stem, _)) => percentile_name(stem, own("percent")?)?,

@@ -136,7 +136,7 @@ impl<'t> Hit<'t> {
         self.refused.get()
     }
 
-    /// A number whose unit stands in the field `<field>_unit`, in steps of so much.
+    /// A number whose unit stands in the field `<field>_unit`, by `step`.
     pub fn scaled(&self, field: &str, step: f64) -> Option<Number> {
         let unit = self.text(&format!("{field}_unit")).unwrap_or_default();
         Some(self.number(field)?.times(super::scale(unit, step)))

@@ -1,41 +1,41 @@
 //! The runs in a text, and which of them are repetitions of each other.
 //!
-//! Two runs are repetitions where all that the text tells of them is the same: host, heading, what
+//! Two runs are repetitions if their contexts in the text are the same: host, heading, what
 //! started them, and the facts that their format names. What stands unread between two runs is the
 //! heading of the second, so that runs with another text above are never pooled.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use super::told::{Teller, Told};
+use super::context::{ContextTracker, RunContext};
 use super::{Hit, Role, Table};
 use crate::builder::{Builder, unread};
-use crate::own::{Against, short};
+use crate::faults::{Faults, short};
 use crate::{Format, Imported};
 
 /// More runs in one file are a mistake or an attack.
-const MOST_RUNS: usize = 2_000;
+const MAX_RUNS: usize = 2_000;
 /// Lines of one run that are kept.
-const MOST_LINES: usize = 20_000;
+const MAX_LINES: usize = 20_000;
 /// Lines before a run begins that are kept.
-const MOST_AHEAD: usize = 100;
+const MAX_AHEAD: usize = 100;
 /// More results in one file are a mistake or an attack.
-const MOST_RESULTS: usize = 200;
+const MAX_RESULTS: usize = 200;
 
 /// One run of a program, as far as the text has it.
 #[derive(Debug, Default)]
 pub struct Run<'t> {
-    pub told: Told,
+    pub context: RunContext,
     pub hits: Vec<Hit<'t>>,
     ended: bool,
 }
 
-/// What the text tells of a run is told by the run.
+/// A run has the fields of its context.
 impl Deref for Run<'_> {
-    type Target = Told;
+    type Target = RunContext;
 
-    fn deref(&self) -> &Told {
-        &self.told
+    fn deref(&self) -> &RunContext {
+        &self.context
     }
 }
 
@@ -67,7 +67,7 @@ impl<'t> Run<'t> {
 #[derive(Debug, Default)]
 pub struct Log<'t> {
     pub runs: Vec<Run<'t>>,
-    /// Lines inside of runs that nobody knows: the first, and how many.
+    /// Unknown lines inside of runs: the first, and how many.
     unread: Option<(String, usize)>,
     /// How many of them look like figures.
     refused: usize,
@@ -76,7 +76,7 @@ pub struct Log<'t> {
 
 /// What stands right above a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Above {
+pub struct LinesAbove {
     /// Something that may be a heading.
     pub is_headed: bool,
     /// One that is marked as a heading.
@@ -85,17 +85,17 @@ pub struct Above {
 
 /// Whether a line begins another run although its kind alone does not say so, and how many of the
 /// lines before it are of that run, too. It is asked with the runs so far, and what stands above.
-pub type Again = fn(&[Run], &Hit, Above) -> Option<usize>;
+pub type BeginsAnother = fn(&[Run], &Hit, LinesAbove) -> Option<usize>;
 
 /// Lines of a kind that one is looked for among.
-const MOST_SAID: usize = 200;
+const MAX_SAID: usize = 200;
 
 /// Whoever copied a part of a printout, and another below another heading, means two runs: a line
 /// that the run has said, below what may be a heading, begins the next one.
-pub fn said_again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
+pub fn said_again(runs: &[Run], hit: &Hit, above: LinesAbove) -> Option<usize> {
     let run = runs.last().filter(|_| above.is_headed)?;
     let own = label(hit.line());
-    run.all(hit.name).take(MOST_SAID).any(|said| label(said.line()) == own).then_some(0)
+    run.all(hit.name).take(MAX_SAID).any(|said| label(said.line()) == own).then_some(0)
 }
 
 /// What a line is of: its first word, and the others without numbers.
@@ -106,20 +106,20 @@ fn label(line: &str) -> Vec<&str> {
 }
 
 /// The runs in a text of this program.
-pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log<'t> {
+pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: BeginsAnother) -> Log<'t> {
     let mut log = Log::default();
-    let mut teller = Teller::new(text.lines());
+    let mut tracker = ContextTracker::new(text.lines());
     let mut ahead: Vec<Hit> = Vec::new();
     let mut open = false;
     for line in text.lines() {
         let Some(hit) = table.hit(line) else {
-            open &= !teller.line(line, program);
+            open &= !tracker.line(line, program);
             continue;
         };
         if hit.role == Role::Ignored {
             continue;
         }
-        log.refuse(&mut teller, table);
+        log.refuse(&mut tracker, table);
         if hit.role == Role::Separates {
             open = false;
             continue;
@@ -128,20 +128,20 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             Role::Begins => false,
             Role::Once => !run.ended && run.hit(hit.name).is_none(),
             Role::Ahead => run.is_fresh() && run.hit(hit.name).is_none(),
-            Role::Within => !run.ended && !teller.is_headed(),
+            Role::Within => !run.ended && !tracker.is_headed(),
             _ => !run.ended,
         };
         let is_inside = open && log.runs.last().is_some_and(goes_on);
-        let along = if is_inside { again(&log.runs, &hit, teller.above()) } else { None };
+        let along = if is_inside { again(&log.runs, &hit, tracker.above()) } else { None };
         let mut hits = std::mem::take(&mut ahead);
         match log.runs.last_mut() {
             Some(run) if is_inside && along.is_none() => {
                 ahead = hits;
                 run.ended |= hit.role == Role::Ends;
-                if run.hits.len() < MOST_LINES {
+                if run.hits.len() < MAX_LINES {
                     run.hits.push(hit);
                 }
-                log.skip(&mut teller);
+                log.skip(&mut tracker);
                 continue;
             }
             Some(run) => hits.extend(run.hits.drain(run.hits.len() - along.unwrap_or(0)..)),
@@ -149,7 +149,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
         }
         if matches!(hit.role, Role::Ahead | Role::Within) {
             ahead = hits;
-            if ahead.len() < MOST_AHEAD {
+            if ahead.len() < MAX_AHEAD {
                 ahead.push(hit);
             }
             continue;
@@ -159,23 +159,23 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: Again) -> Log
             ahead = hits;
             continue;
         }
-        if log.runs.len() >= MOST_RUNS {
+        if log.runs.len() >= MAX_RUNS {
             log.left_out += 1;
             open = false;
             continue;
         }
         hits.push(hit);
-        log.runs.push(Run { told: teller.begin(), hits, ended: false });
+        log.runs.push(Run { context: tracker.begin(), hits, ended: false });
         open = true;
     }
-    log.refuse(&mut teller, table);
-    log.skip(&mut teller);
+    log.refuse(&mut tracker, table);
+    log.skip(&mut tracker);
     log
 }
 
 impl<'t> Log<'t> {
     /// Takes lines that look like figures from those that may head the next run.
-    fn refuse(&mut self, teller: &mut Teller<'t>, table: &Table) {
+    fn refuse(&mut self, tracker: &mut ContextTracker<'t>, table: &Table) {
         /// Lines of the run before that one is held beside.
         const BESIDE: usize = 50;
         let hits = self.runs.last().map_or(&[][..], |run| &run.hits);
@@ -184,37 +184,37 @@ impl<'t> Log<'t> {
             let own = words(line);
             own.as_ref().is_some_and(|_| known().any(|known| words(known) == own))
         };
-        let refused = teller.take_lines(|line| table.is_damaged(line) || is_like(line));
+        let refused = tracker.take_lines(|line| table.is_damaged(line) || is_like(line));
         self.refused += refused.len();
         refused.into_iter().for_each(|line| self.unread.get_or_insert((line, 0)).1 += 1);
     }
 
-    /// Counts lines that nobody knows.
-    fn skip(&mut self, teller: &mut Teller) {
-        if let Some((first, count)) = teller.drop_lines() {
+    /// Counts unknown lines.
+    fn skip(&mut self, tracker: &mut ContextTracker) {
+        if let Some((first, count)) = tracker.drop_lines() {
             self.unread.get_or_insert((first, 0)).1 += count;
         }
     }
 }
 
-/// Everything that tells a result from others.
+/// Everything that distinguishes a result from others.
 #[derive(Clone, Debug)]
 struct Identity {
-    told: Told,
+    context: RunContext,
     facts: Vec<(&'static str, String)>,
 }
 
 impl Identity {
-    /// What is told of it in front of its facts, with what only tells it from the others.
+    /// Its context, in front of its facts, with what only distinguishes it from the others.
     fn words(&self, others: &[Identity]) -> Vec<(String, String)> {
         let differs = |name: &str| others.iter().any(|other| other.fact(name) != self.fact(name));
         let apart = self.facts.iter().filter(|(name, _)| differs(name));
         let apart = apart.filter_map(|(name, value)| Some((name.strip_prefix(APART)?, value.clone())));
-        let others: Vec<&Told> = others.iter().map(|other| &other.told).collect();
+        let others: Vec<&RunContext> = others.iter().map(|other| &other.context).collect();
         [
-            ("heading", self.told.heading(&others)),
-            ("started by", self.told.under().to_string()),
-            ("program", self.told.program().to_string()),
+            ("heading", self.context.heading(&others)),
+            ("started by", self.context.under().to_string()),
+            ("program", self.context.program().to_string()),
         ]
         .into_iter()
         .chain(apart)
@@ -228,14 +228,14 @@ impl Identity {
     }
 }
 
-/// A fact whose name begins so is told only where it tells results apart.
+/// A fact whose name begins so is shown only where it distinguishes results.
 pub const APART: char = '?';
 
 /// The results that runs come to.
 pub struct Results {
     format: Format,
     remark: &'static str,
-    all: Vec<(Identity, Builder, Against)>,
+    all: Vec<(Identity, Builder, Faults)>,
     /// What runs printed that no other prints by chance, by the place of their result.
     seen: BTreeSet<(usize, String)>,
     again: usize,
@@ -248,40 +248,41 @@ impl Results {
         Results { format, remark, all: Vec::new(), seen: BTreeSet::new(), again: 0, left_out: 0 }
     }
 
-    /// The result that a run is part of, by all that is told of it; `None` where there are too
+    /// The result that a run is part of, by its context and facts; `None` where there are too
     /// many, or where it stands in the text a second time. Of the facts, `kernel` and its like,
-    /// those with a name are told of the result, and those whose name begins with [`APART`] where
-    /// they tell results apart. `unique`: no two runs print alike by chance.
+    /// those with a name are shown, and those whose name begins with [`APART`] where
+    /// they distinguish results. `unique`: no two runs print alike by chance.
     pub fn of(
         &mut self,
         run: &Run,
         facts: Vec<(&'static str, String)>,
         unique: bool,
-    ) -> Option<(&mut Builder, &mut Against)> {
+    ) -> Option<(&mut Builder, &mut Faults)> {
         let lines: Vec<&str> = run.hits.iter().map(Hit::line).collect();
-        self.of_told(&run.told, facts, unique.then(|| lines.join("\n")))
+        self.of_told(&run.context, facts, unique.then(|| lines.join("\n")))
     }
 
-    /// The same, of a run of which this is told; `own` is what no other prints by chance.
+    /// The same, of a run with this context; `own` is what no other prints by chance.
     pub fn of_told(
         &mut self,
-        told: &Told,
+        context: &RunContext,
         facts: Vec<(&'static str, String)>,
         own: Option<String>,
-    ) -> Option<(&mut Builder, &mut Against)> {
+    ) -> Option<(&mut Builder, &mut Faults)> {
         let facts = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
-        let identity = Identity { told: told.clone(), facts };
-        let is_same =
-            |known: &Identity| known.facts == identity.facts && !identity.told.is_apart(&known.told, true);
+        let identity = Identity { context: context.clone(), facts };
+        let is_same = |known: &Identity| {
+            known.facts == identity.facts && !identity.context.is_apart(&known.context, true)
+        };
         let place = self.all.iter().position(|(known, _, _)| is_same(known));
         let place = match place {
             Some(place) => place,
-            None if self.all.len() >= MOST_RESULTS => {
+            None if self.all.len() >= MAX_RESULTS => {
                 self.left_out += 1;
                 return None;
             }
             None => {
-                let host = identity.fact("host").unwrap_or(&identity.told.host);
+                let host = identity.fact("host").unwrap_or(&identity.context.host);
                 let mut builder = Builder::new(self.format, host);
                 builder.remarks.push(self.remark.to_string());
                 for (name, value) in &identity.facts {
@@ -289,7 +290,7 @@ impl Results {
                         builder.fact(name, value);
                     }
                 }
-                self.all.push((identity, builder, Against::default()));
+                self.all.push((identity, builder, Faults::default()));
                 self.all.len() - 1
             }
         };
@@ -297,7 +298,7 @@ impl Results {
             self.again += 1;
             return None;
         }
-        self.all.get_mut(place).map(|(_, builder, against)| (builder, against))
+        self.all.get_mut(place).map(|(_, builder, faults)| (builder, faults))
     }
 
     /// The results in the text's order, the first with what is to be said of the text; of their
@@ -334,11 +335,11 @@ impl Results {
         let identities: Vec<Identity> = results.iter().map(|(identity, _, _)| identity.clone()).collect();
         results
             .into_iter()
-            .map(|(identity, mut builder, against)| {
+            .map(|(identity, mut builder, faults)| {
                 builder.make_up.splice(0..0, identity.words(&identities));
                 builder.remarks.append(&mut remarks);
                 let refused = std::mem::take(&mut refused);
-                Imported { findings: against.findings(), refused, ..builder.finish() }
+                Imported { findings: faults.findings(), refused, ..builder.finish() }
             })
             .collect()
     }

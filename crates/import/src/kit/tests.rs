@@ -1,8 +1,8 @@
 //! The kit, with a format of its own.
 
-use super::commands::{Typed, command, place};
+use super::commands::{ShellLine, command, place};
+use super::context::{ContextTracker, RunContext, says};
 use super::lines::{adds, ahead, begins, ends, ignored, once, within};
-use super::told::{Teller, Told, says};
 use super::*;
 use crate::Format;
 use crate::above::{folder, prompt};
@@ -154,7 +154,7 @@ fn all_that_stands_above_tells_runs_apart() {
         let found = both(before, after);
         assert_eq!(found.len(), 2, "{before}, {after}: {found:?}");
     }
-    // The line that differs is told, and those right above as ever.
+    // The line that differs is shown, and those right above as ever.
     let found = both("kernel 6.1\na: b\nc: d\ne: f", "kernel 6.6\na: b\nc: d\ne: f");
     assert_eq!(found[1].0, "kernel 6.6 / a: b / c: d / e: f");
     for (before, after) in [
@@ -199,13 +199,13 @@ fn what_starts_a_run_is_part_of_what_it_is() {
     let table = Table::new(LINES);
     let text = format!("[root@box ~]# tool --size=4K -n 5 -k7 \"--x\"\n{run}");
     let log = log(&text, "tool", &table, |_, _, _| None);
-    let asked = log.runs[0].asked.as_ref().expect("a command");
+    let command = log.runs[0].command.as_ref().expect("a command");
     assert_eq!(log.runs[0].host, "box");
     assert_eq!(
-        [&["--size"], &["-n"], &["-k"], &["-q"]].map(|names| asked.value(names)),
+        [&["--size"], &["-n"], &["-k"], &["-q"]].map(|names| command.value(names)),
         [Some("4K"), Some("5"), Some("7"), None]
     );
-    assert!(asked.has(&["--x"]) && !asked.has(&["-x"]));
+    assert!(command.has(&["--x"]) && !command.has(&["-x"]));
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_run_below_a_heading_or_a_prompt_of_its_own_has_no_command_of_another() {
     let options = |between: &str| -> Vec<Option<Vec<String>>> {
         let text = format!("$ tool -n 5\n{run}{between}{run}");
         let log = log(&text, "tool", &table, |_, _, _| None);
-        log.runs.iter().map(|run| run.asked.as_ref().map(|asked| asked.words.clone())).collect()
+        log.runs.iter().map(|run| run.command.as_ref().map(|command| command.words.clone())).collect()
     };
     let words = |words: &[&str]| Some(words.iter().map(|word| word.to_string()).collect::<Vec<_>>());
     for between in ["", "---\n", "run 2\n", "12:30:01\n", "on 6.1\n", "real 0m1.1s\n"] {
@@ -232,10 +232,10 @@ fn a_run_below_a_heading_or_a_prompt_of_its_own_has_no_command_of_another() {
     // What a run prints in its midst is no prompt, and a loop goes on behind what it prints.
     let within = format!("$ tool -n 5\ntool 1\n# made 5 files\nspeed: 1 B\nbye\n{run}");
     let both = log(&within, "tool", &table, |_, _, _| None);
-    assert!(both.runs.iter().all(|run| run.asked.is_some()), "{both:?}");
+    assert!(both.runs.iter().all(|run| run.command.is_some()), "{both:?}");
     let turns = format!("$ for k in 1 2; do echo of $k; tool -n $k; done\nof 1\n{run}of 2\n{run}");
     let both = log(&turns, "tool", &table, |_, _, _| None);
-    let counts = both.runs.iter().map(|run| run.asked.as_ref().and_then(|asked| asked.value(&["-n"])));
+    let counts = both.runs.iter().map(|run| run.command.as_ref().and_then(|command| command.value(&["-n"])));
     assert_eq!(counts.collect::<Vec<_>>(), [Some("1"), Some("2")]);
 }
 
@@ -319,12 +319,13 @@ fn a_call_has_all_that_stands_before_the_program() {
         ("# echo none > /sys/x; fio --name=a", None, "", "echo none > /sys/x;"),
         ("fio --name=a", None, "", ""),
     ] {
-        let typed = Typed::of(line, "fio").expect(line);
+        let typed = ShellLine::of(line, "fio").expect(line);
         assert_eq!((typed.host.as_deref(), typed.folder.as_str()), (host, folder), "{line}");
-        let asked = typed.runs().next().expect(line);
-        assert_eq!((asked.before.as_str(), asked.command.as_str()), (before, "fio --name=a"), "{line}");
+        let command = typed.runs().next().expect(line);
+        assert_eq!((command.before.as_str(), command.line.as_str()), (before, "fio --name=a"), "{line}");
     }
-    let under = |line: &str| Typed::of(line, "x").and_then(|typed| Some(typed.runs().next()?.under.clone()));
+    let under =
+        |line: &str| ShellLine::of(line, "x").and_then(|typed| Some(typed.runs().next()?.under.clone()));
     for (line, expected) in [
         ("sudo -E LC_ALL=C /usr/bin/time -p x -a", ""),
         ("timeout 10 x -a", "timeout 10"),
@@ -335,15 +336,15 @@ fn a_call_has_all_that_stands_before_the_program() {
     }
 }
 
-/// What is told of each run of lines of a shell; in `runs` of each line `x` runs so often.
-fn told(lines: &[&str], runs: usize) -> Vec<Told> {
-    let mut teller = Teller::default();
+/// The contexts of the runs in a shell's lines; line `x` starts as many as `runs` says.
+fn told(lines: &[&str], runs: usize) -> Vec<RunContext> {
+    let mut tracker = ContextTracker::default();
     let mut all = Vec::new();
     for line in lines {
         let (host, text) = prompt(line).unwrap_or((None, line));
-        teller.typed(Typed::new(host, folder(line), text, &|words| place(words, "x")), *line);
+        tracker.typed(ShellLine::new(host, folder(line), text, &|words| place(words, "x")), *line);
         let is_run = line.contains('x');
-        all.extend((0..runs).filter(|_| is_run).map(|_| teller.begin()));
+        all.extend((0..runs).filter(|_| is_run).map(|_| tracker.begin()));
     }
     all
 }
@@ -390,7 +391,7 @@ fn runs_of_which_the_same_is_told() {
 fn runs_of_a_loop_have_the_settings_of_their_turn() {
     let apart = |line: &str, runs: usize| -> Vec<String> {
         let all = told(&[line], runs);
-        let all: Vec<&Told> = all.iter().collect();
+        let all: Vec<&RunContext> = all.iter().collect();
         all.iter().map(|one| one.apart(&all)).collect()
     };
     for (line, expected) in [
@@ -407,7 +408,7 @@ fn runs_of_a_loop_have_the_settings_of_their_turn() {
         assert!(told(&[line], 2)[0].is_apart(&told(&[line], 2)[1], true), "{line}");
         assert_eq!(apart(line, 2), expected, "{line}");
     }
-    // What varies nothing is told of all of them.
+    // What varies nothing is known of all of them.
     for line in [
         "for i in 1 2 3; do x; done",
         "for i in 1 2 3; do echo turn $i; sync; x > log.$i; sleep $i; done",

@@ -85,8 +85,8 @@ pub struct Figure {
 /// has it.
 pub const MAYBE_WARM: &str = "lmbench does not check whether the file is in the page cache";
 
-/// In place of a size: the largest that was asked for, which a summary does not tell.
-pub const LARGEST: &str = "largest";
+/// In place of a size: the largest that was asked for, which a summary does not print.
+pub const LARGEST_SIZE: &str = "largest";
 
 /// Constructors of the rows below, one for each unit.
 macro_rules! units {
@@ -261,7 +261,7 @@ pub fn meaning(key: &str, wording: &str, unit: Unit, note: &str) -> Option<Meani
     })
 }
 
-/// Whether a point of a series has a size that was not told.
-pub fn size_untold(value: &Value) -> bool {
-    value.text() == Some(LARGEST)
+/// Whether a point of a series has an unknown size.
+pub fn has_unknown_size(value: &Value) -> bool {
+    value.text() == Some(LARGEST_SIZE)
 }

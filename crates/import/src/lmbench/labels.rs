@@ -59,7 +59,7 @@ pub const LINES: &[(&str, &str)] = &[
     ("tlb", "tlb"),
 ];
 
-/// Older versions have no such line; where something stands in its place, that is told.
+/// Older versions have no such line; where another text stands in its place, that is the reason.
 pub fn is_optional(name: &str) -> bool {
     name.contains("rpc") || name == "tlb"
 }

@@ -12,8 +12,8 @@ mod tables;
 use super::Imported;
 use super::{Format, Tool};
 
-pub use figures::{FIGURES, Figure, Unit, find, size_untold};
-pub use tables::{Column, HOST, Holds, SYSTEM, TABLES, Table};
+pub use figures::{FIGURES, Figure, Unit, find, has_unknown_size};
+pub use tables::{CellContent, Column, HOST, SYSTEM, TABLES, Table};
 
 pub(crate) const TOOL: Tool = Tool::of(
     "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",

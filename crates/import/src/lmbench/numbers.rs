@@ -38,7 +38,11 @@ pub fn write(value: f64, digits: usize, width: usize) -> String {
         false => text.chars().take(room).chain(unit.chars()).collect(),
     };
     // Better in another form than as nothing.
-    let cut = if value > 0.0 && !cut.is_empty() && !cut.contains(|c| ('1'..='9').contains(&c)) { Some(format!("{value:.0e}")).filter(|text| text.len() <= width).unwrap_or_default() } else { cut };
+    let cut = if value > 0.0 && !cut.is_empty() && !cut.contains(|c| ('1'..='9').contains(&c)) {
+        Some(format!("{value:.0e}")).filter(|text| text.len() <= width).unwrap_or_default()
+    } else {
+        cut
+    };
     format!("{cut:>width$}")
 }
 

@@ -9,7 +9,7 @@ use super::labels::{CURVES, LINES, begins, is_heading, is_optional, ladder, part
 use super::numbers::{rounded, slug};
 use crate::Imported;
 use crate::builder::{Builder, Meaning, number};
-use crate::kit::commands::Typed;
+use crate::kit::commands::ShellLine;
 
 const MEMORY_SUMS: &str = "lmbench adds up words of four bytes, which is slower than a core can load";
 
@@ -67,7 +67,7 @@ struct Reader {
     complaints: Vec<(usize, String)>,
     /// Single figures that were found: place in [`LINES`] and line number.
     found: Vec<(usize, usize)>,
-    /// The kernel's release as the first line tells it; another line tells it whole.
+    /// The kernel's release as the first line has it, cut; another line has it whole.
     release: String,
     /// Headings of curves that were found, and their line numbers.
     curves: Vec<(String, usize)>,
@@ -80,7 +80,7 @@ struct Reader {
 }
 
 /// Lines that are no figures and are kept as reasons.
-const MOST_COMPLAINTS: usize = 10_000;
+const MAX_COMPLAINTS: usize = 10_000;
 
 impl Reader {
     fn new() -> Reader {
@@ -120,7 +120,7 @@ impl Reader {
             self.block = Block::None;
         } else if !self.pair(line) && !self.heading(number, line) && !self.single(number, line) {
             self.block = Block::None;
-            let typed = ["lat_mem_rd", "stream"].map(|program| Typed::of(line, program));
+            let typed = ["lat_mem_rd", "stream"].map(|program| ShellLine::of(line, program));
             if let Some(asked) = typed.iter().flatten().find_map(|typed| typed.runs().next()) {
                 self.random = asked.has(&["-t"]);
                 self.processes = asked.value(&["-P"]).and_then(|many| many.parse().ok()).unwrap_or(1);
@@ -132,7 +132,7 @@ impl Reader {
                 return self.builder.fact(HEADING, text.trim_end_matches(':'));
             }
             self.above = Some(text.clone());
-            if self.complaints.len() < MOST_COMPLAINTS {
+            if self.complaints.len() < MAX_COMPLAINTS {
                 self.complaints.push((number, text));
             }
             return;
@@ -203,8 +203,13 @@ impl Reader {
                 for (at, name) in [(2, "create"), (3, "delete")] {
                     let key = format!("file.create@one-cpu/bytes={}#{name}", u64::from(size) * 1024);
                     let wording = format!("{size}K File {}", if at == 2 { "Create" } else { "Delete" });
-                    let told = meaning(&key, &wording, Unit::PerSecond, "depends on the file system");
-                    self.give(told, number(at).filter(|value| *value > 0.0), "lmbench gave up on it");
+                    let figure_meaning =
+                        meaning(&key, &wording, Unit::PerSecond, "depends on the file system");
+                    self.give(
+                        figure_meaning,
+                        number(at).filter(|value| *value > 0.0),
+                        "lmbench gave up on it",
+                    );
                 }
                 true
             }
@@ -233,16 +238,16 @@ impl Reader {
                 }
                 let bytes = rounded(words[0], 1e6);
                 let key = key.replace("{}", &bytes.to_string());
-                let told = meaning(&key, wording, *unit, note);
+                let figure_meaning = meaning(&key, wording, *unit, note);
                 let value = unit.ours(value).filter(|_| size >= 0.0);
-                self.give(told, value, "no value");
+                self.give(figure_meaning, value, "no value");
                 true
             }
             Block::Ladder { key, wording, note } => {
                 let (Some(_), Some(ns), 2) = (number(0), number(1), words.len()) else { return false };
                 let key = key.replace("{}", &rounded(words[0], f64::from(1 << 20)).to_string());
-                let told = meaning(&key, wording, Unit::Ns, note);
-                self.give(told, Some(ns), "");
+                let figure_meaning = meaning(&key, wording, Unit::Ns, note);
+                self.give(figure_meaning, Some(ns), "");
                 true
             }
         }
@@ -357,7 +362,7 @@ impl Reader {
             }
         }
         let figure = known.and_then(|place| find(LINES[place].1)).filter(|figure| figure.unit == unit);
-        let told = match (figure, select(label)) {
+        let figure_meaning = match (figure, select(label)) {
             (Some(figure), _) => figure.meaning(),
             (None, Some((fds, group))) => {
                 let note = find("select 100").map_or("", |figure| figure.note);
@@ -372,7 +377,7 @@ impl Reader {
                 meaning(&key, label, unit, "not measured by Assay in this form")
             }
         };
-        self.give(told, unit.ours(value), "no value");
+        self.give(figure_meaning, unit.ours(value), "no value");
         true
     }
 
@@ -418,10 +423,10 @@ impl Reader {
             return;
         }
         if !complaints.is_empty() {
-            let told: Vec<&str> = complaints.iter().map(|(_, text)| text.as_str()).collect();
+            let figure_meaning: Vec<&str> = complaints.iter().map(|(_, text)| text.as_str()).collect();
             builder.remarks.push({
-                let lines = number(told.len(), "line is not a figure", "lines are not figures");
-                format!("{} {lines}: {}", told.len(), reason(&told))
+                let lines = number(figure_meaning.len(), "line is not a figure", "lines are not figures");
+                format!("{} {lines}: {}", figure_meaning.len(), reason(&figure_meaning))
             });
         }
         self.done.push(builder);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::figures::find;
 use super::numbers;
-use super::tables::{Holds, TABLES, Table};
+use super::tables::{CellContent, TABLES, Table};
 use crate::Imported;
 use crate::builder::Builder;
 
@@ -15,7 +15,7 @@ const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark fail
 const HEADING: usize = 10;
 
 /// Hosts in one file; a summary of more is none that anybody can read.
-const MOST_HOSTS: usize = 500;
+const MAX_HOSTS: usize = 500;
 
 /// Whether a text has a table of the summary.
 pub fn is_one(text: &str) -> bool {
@@ -32,7 +32,7 @@ fn is_dashes(line: &str) -> bool {
 }
 
 /// Summaries in one file; more are none that anybody can read.
-const MOST_SUMMARIES: usize = 200;
+const MAX_SUMMARIES: usize = 200;
 
 /// One summary: what stands there until a table comes once more.
 #[derive(Default)]
@@ -61,8 +61,8 @@ impl Round<'_> {
 }
 
 /// The results of all hosts, in the order in which they first appear. Rows of equal host and system
-/// in one summary are repeated runs of one machine, or cannot be told from such; those of another
-/// summary are another result.
+/// in one summary are repeated runs of one machine, or look like them; those of another summary are
+/// another result.
 pub fn read(text: &str) -> Vec<Imported> {
     let mut rounds = rounds(text);
     let mut at = 1;
@@ -128,7 +128,7 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
             };
         }
         let again = rounds.last().is_none_or(|round| round.titles.contains(table.title));
-        if again && rounds.len() < MOST_SUMMARIES {
+        if again && rounds.len() < MAX_SUMMARIES {
             rounds.push(Round::default());
         }
         let Some(round) = rounds.last_mut() else { break };
@@ -146,9 +146,13 @@ fn rounds(text: &str) -> Vec<Round<'_>> {
         while let Some((number, row)) = lines.next_if(|(_, line)| is_row(line)) {
             let is_cut = unfinished == Some(number + 1);
             let row = Row { table, columns: round.columns.len() - 1, text: row.trim_end(), is_cut };
-            if round.has(&row) { round
+            if round.has(&row) {
+                round
                     .remarks
-                    .push(format!("the table {:?} has the same row twice: counted once", table.title)) } else { round.rows.push(row) }
+                    .push(format!("the table {:?} has the same row twice: counted once", table.title))
+            } else {
+                round.rows.push(row)
+            }
         }
     }
     rounds
@@ -167,7 +171,7 @@ struct Columns {
     /// Where host and system end.
     host: usize,
     system: usize,
-    /// The column of the clock, which tells whether a row is where it should be.
+    /// The column of the clock, which shows whether a row is where it should be.
     mhz: Option<usize>,
 }
 
@@ -175,15 +179,17 @@ impl Columns {
     /// By lmbench 3.0's own layout; by the dashes where another version has as many columns
     /// elsewhere, or wider names.
     fn of(table: &Table, dashes: &str) -> Option<Columns> {
-        let mhz = table.columns.iter().position(|column| column.holds == Holds::Fact("mhz"));
+        let mhz = table.columns.iter().position(|column| column.holds == CellContent::Fact("mhz"));
         let is_end =
             |at: &usize| dashes.as_bytes()[*at] == b'-' && dashes.as_bytes().get(at + 1) != Some(&b'-');
         let all: Vec<usize> = (0..dashes.len()).filter(is_end).map(|at| at + 1).collect();
         let [host, system, ends @ ..] = all.as_slice() else { return None };
         let ends: Vec<[usize; 2]> = if dashes == table.dashes() {
-                let own = table.ends().into_iter().zip(table.columns);
-                own.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()
-            } else { ends.iter().map(|end| [*end, *end]).collect() };
+            let own = table.ends().into_iter().zip(table.columns);
+            own.map(|(end, column)| [end, column.limit.unwrap_or(end)]).collect()
+        } else {
+            ends.iter().map(|end| [*end, *end]).collect()
+        };
         (ends.len() == table.columns.len()).then_some(Columns { ends, host: *host, system: *system, mhz })
     }
 
@@ -201,10 +207,10 @@ impl Columns {
             Some((first, end as isize - self.system as isize))
         });
         let tries = [(as_printed, 0)].into_iter().filter(|_| is_apart).chain(shifted);
-        let moved = |(first, shift): (usize, isize)| -> Vec<Word> {
+        let moved = |(first, shift): (usize, isize)| -> Vec<CellWord> {
             let back = |at: usize| at.saturating_add_signed(-shift);
             let own = all[first..].iter();
-            own.map(|word| Word { text: word.text.clone(), start: back(word.start), end: back(word.end) })
+            own.map(|word| CellWord { text: word.text.clone(), start: back(word.start), end: back(word.end) })
                 .collect()
         };
         let named = tries.filter(|(first, shift)| match shift {
@@ -242,10 +248,10 @@ impl Columns {
     }
 
     /// Whether the clock is one, where the table has it.
-    fn has_clock(&self, words: &[Word]) -> bool {
+    fn has_clock(&self, words: &[CellWord]) -> bool {
         const FASTEST_MHZ: u32 = 20_000;
         let Some(mhz) = self.mhz else { return true };
-        let place = |word: &Word| self.ends.iter().position(|[_, limit]| word.end <= *limit);
+        let place = |word: &CellWord| self.ends.iter().position(|[_, limit]| word.end <= *limit);
         match words.iter().find(|word| place(word) == Some(mhz)) {
             Some(word) => word.text.parse::<u32>().is_ok_and(|mhz| (1..FASTEST_MHZ).contains(&mhz)),
             None => true,
@@ -253,7 +259,7 @@ impl Columns {
     }
 
     /// Whether nearly all words end where a column does.
-    fn are_aligned(&self, words: &[Word]) -> bool {
+    fn are_aligned(&self, words: &[CellWord]) -> bool {
         let last = self.ends.last().map_or(0, |[_, limit]| *limit);
         let own = || words.iter().filter(|word| word.end <= last);
         let aligned = own().filter(|word| self.ends.iter().any(|ends| ends.contains(&word.end))).count();
@@ -279,12 +285,12 @@ struct Cells {
     system: String,
     /// The system fills its column, so that more of it may have been cut off.
     is_cut: bool,
-    words: Vec<Word>,
+    words: Vec<CellWord>,
 }
 
 impl Columns {
     /// Whether the last word of a row that may be cut off fills its column. Where words may end in
-    /// two places, those of the column before tell in which.
+    /// two places, those of the column before show in which.
     fn is_whole(&self, column: usize, ends: &[usize]) -> bool {
         let [end, limit] = self.ends[column];
         let before = column.checked_sub(1).map_or([0, 0], |before| self.ends[before]);
@@ -306,14 +312,14 @@ fn is_row(line: &str) -> bool {
 
 /// A word of a row, and the columns that it takes.
 #[derive(Clone)]
-struct Word {
+struct CellWord {
     text: String,
     start: usize,
     end: usize,
 }
 
-fn words(row: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(row: &str) -> Vec<CellWord> {
+    let mut words: Vec<CellWord> = Vec::new();
     let mut inside = false;
     for (at, c) in row.chars().enumerate() {
         match (c.is_whitespace(), inside) {
@@ -325,7 +331,7 @@ fn words(row: &str) -> Vec<Word> {
                 }
             }
             (false, false) => {
-                words.push(Word { text: c.to_string(), start: at, end: at + 1 });
+                words.push(CellWord { text: c.to_string(), start: at, end: at + 1 });
                 inside = true;
             }
         }
@@ -333,7 +339,7 @@ fn words(row: &str) -> Vec<Word> {
     words
 }
 
-/// What is said where rows of one name tell another clock: one measures it anew each time, but
+/// The remark where rows of one name have different clocks: one measures it anew each time, but
 /// never so far apart.
 fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &str) -> Option<String> {
     const FAR: f64 = 0.05;
@@ -357,7 +363,7 @@ impl Results {
         let name = (host.to_string(), system.to_string());
         let place = match self.names.iter().position(|known| *known == name) {
             Some(place) => place,
-            None if self.names.len() >= MOST_HOSTS => {
+            None if self.names.len() >= MAX_HOSTS => {
                 self.hosts_left_out += 1;
                 return None;
             }
@@ -387,7 +393,7 @@ impl Results {
             return;
         };
         let Some(builder) = self.of(&host, &system, is_cut) else { return };
-        let mut cells: Vec<Option<Word>> = columns.ends.iter().map(|_| None).collect();
+        let mut cells: Vec<Option<CellWord>> = columns.ends.iter().map(|_| None).collect();
         let last = words.len();
         let ends: Vec<usize> = words.iter().map(|word| word.end).collect();
         for (number, word) in words.into_iter().enumerate() {
@@ -410,14 +416,14 @@ impl Results {
         for (column, cell) in table.columns.iter().zip(cells) {
             let text = cell.map(|word| word.text).unwrap_or_default();
             match column.holds {
-                Holds::Fact("2p/0K again") => {}
-                Holds::Fact(label) => {
+                CellContent::Fact("2p/0K again") => {}
+                CellContent::Fact(label) => {
                     if let Some(remark) = contradiction(&builder.make_up, label, &text, &host) {
                         builder.remarks.push(remark);
                     }
                     builder.fact(label, &text);
                 }
-                Holds::Figure(name) => {
+                CellContent::Figure(name) => {
                     let Some((figure, meaning)) =
                         find(name).and_then(|figure| Some((figure, figure.meaning()?)))
                     else {
@@ -443,7 +449,7 @@ impl Results {
         self.remarks.dedup();
         self.remarks.truncate(100);
         if self.hosts_left_out > 0 {
-            self.remarks.push(format!("rows of more than {MOST_HOSTS} hosts were left out"));
+            self.remarks.push(format!("rows of more than {MAX_HOSTS} hosts were left out"));
         }
         let with_remarks = |mut builder: Builder| {
             builder.remarks.truncate(100);

@@ -3,7 +3,7 @@
 
 /// A column of a table.
 pub struct Column {
-    pub holds: Holds,
+    pub holds: CellContent,
     /// Spaces before it.
     pub gap: usize,
     /// Characters that it has in a row.
@@ -18,7 +18,7 @@ pub struct Column {
 
 /// What a column says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Holds {
+pub enum CellContent {
     /// A figure by its name in the list of figures.
     Figure(&'static str),
     /// A word about the machine, by its label.
@@ -41,7 +41,7 @@ pub const SYSTEM: usize = 13;
 const PREFIX: usize = HOST + 1 + SYSTEM + 1;
 
 impl Table {
-    /// For each column where it ends, counted from the line's begin.
+    /// For each column where it ends, counted from the line's start.
     pub fn ends(&self) -> Vec<usize> {
         let mut at = PREFIX;
         let mut end = |column: &Column| {
@@ -62,7 +62,7 @@ impl Table {
 }
 
 const fn first(figure: &'static str, width: usize) -> Column {
-    Column { holds: Holds::Figure(figure), gap: 0, width, digits: width, limit: None }
+    Column { holds: CellContent::Figure(figure), gap: 0, width, digits: width, limit: None }
 }
 
 const fn next(figure: &'static str, width: usize) -> Column {
@@ -70,7 +70,7 @@ const fn next(figure: &'static str, width: usize) -> Column {
 }
 
 const fn fact(label: &'static str, gap: usize, width: usize) -> Column {
-    Column { holds: Holds::Fact(label), gap, width, digits: width, limit: None }
+    Column { holds: CellContent::Fact(label), gap, width, digits: width, limit: None }
 }
 
 pub const TABLES: &[Table] = &[
@@ -144,7 +144,7 @@ Host                 OS int64  int64  int64  int64  int64
 --------- ------------- ------ ------ ------ ------ ------",
         columns: &[
             // One character less than it is formatted for.
-            Column { holds: Holds::Figure("int64 bit"), gap: 1, width: 5, digits: 6, limit: None },
+            Column { holds: CellContent::Figure("int64 bit"), gap: 1, width: 5, digits: 6, limit: None },
             next("int64 add", 6),
             next("int64 mul", 6),
             next("int64 div", 6),
@@ -220,7 +220,7 @@ Host                 OS 2p/0K  Pipe AF     UDP  RPC/   TCP  RPC/ TCP
             next("rpc udp", 5),
             next("tcp", 5),
             next("rpc tcp", 5),
-            Column { holds: Holds::Figure("tcp connect"), gap: 1, width: 4, digits: 5, limit: None },
+            Column { holds: CellContent::Figure("tcp connect"), gap: 1, width: 4, digits: 5, limit: None },
         ],
     },
     Table {

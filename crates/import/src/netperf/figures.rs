@@ -3,8 +3,9 @@
 use super::Values;
 use super::test::{Kind, Test};
 use crate::builder::{Builder, Meaning};
-use crate::kit::{MOST_EACH, Number, Run, unfinished};
-use crate::own::{Against, percentile_of, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::kit::{MAX_EACH, Number, Run, unfinished};
+use crate::percentiles::{percentile_of, too_few_beyond};
 use model::Better;
 
 /// Metrics that say most.
@@ -70,13 +71,13 @@ struct Printed<'p, 't> {
 }
 
 /// The figures of one test that came to its end.
-pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mut Against) {
+pub fn figures(test: &Test, values: &Values, builder: &mut Builder, faults: &mut Faults) {
     let factor = test.unit.as_deref().and_then(gbit);
     let is_rate_of_bytes = test.unit.is_none() || factor.is_some();
     let mut printed = Printed { test, values, builder, factor, is_rate_of_bytes };
     printed.throughput();
     if test.kind == Kind::Stream && !test.averaged {
-        checks(test, values, factor, against);
+        checks(test, values, factor, faults);
     }
     printed.losses();
     printed.ends();
@@ -85,7 +86,7 @@ pub fn figures(test: &Test, values: &Values, builder: &mut Builder, against: &mu
         && wanted > 0.0
         && width > wanted
     {
-        against.unsure(&format!("throughput confidence width {width} %, {wanted} % was requested"));
+        faults.unsure(&format!("throughput confidence width {width} %, {wanted} % was requested"));
     }
     if matches!(test.kind, Kind::Requests | Kind::Connections) {
         printed.latencies();
@@ -102,7 +103,7 @@ impl Printed<'_, '_> {
     }
 
     fn put(&mut self, metric: &str, unit: &'static str, better: Better, value: Result<f64, String>) {
-        // A handful of requests takes less than its last digit, and so does a row somebody made up.
+        // A handful of requests takes less than its last digit, and so does a made-up row.
         let no_time = self.values.get("elapsed_time").filter(|_| self.number("elapsed_time") == Some(0.0));
         let value = match (no_time, value) {
             (Some(time), Ok(value)) => {
@@ -209,7 +210,7 @@ fn size(values: &Values, name: &str) -> Option<Number> {
 
 /// Looks whether printed rates are their bytes over their time. Of several passes it prints the
 /// mean of the rates, and the bytes of the last.
-fn checks(test: &Test, values: &Values, factor: Option<f64>, against: &mut Against) {
+fn checks(test: &Test, values: &Values, factor: Option<f64>, faults: &mut Faults) {
     let messages = |count: &str| size(values, count).zip(size(values, "local_send_size"));
     let messages = |count: &str| messages(count).map(|(count, bytes)| count.times(bytes.value));
     let arrived = if test.receives { "local_bytes_recvd" } else { "remote_bytes_recvd" };
@@ -222,14 +223,14 @@ fn checks(test: &Test, values: &Values, factor: Option<f64>, against: &mut Again
         let bytes = bytes.filter(|bytes| bytes.value > 0.0).zip(factor);
         let amount = bytes.map(|(bytes, factor)| bytes.times(8e-9 / factor));
         let printed = [size(values, rate), amount, size(values, "elapsed_time")];
-        against.rate(name, printed, |rate, amount, time| {
+        faults.rate(name, printed, |rate, amount, time| {
             format!("it says {rate}; its bytes over {time} s are {:.2}", amount / time)
         });
     }
 }
 
 /// What a run says beside its tests: what it was while it ran, and what is wrong with it.
-pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, against: &mut Against) {
+pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, faults: &mut Faults) {
     let none = Values::new();
     let values = super::values(run);
     let values = values.last().unwrap_or(&none);
@@ -244,11 +245,11 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, aga
             builder.missing(meaning, why);
         }
     } else if let Some(died) = died.filter(|_| !is_empty) {
-        against.interrupted(died);
+        faults.interrupted(died);
     }
     if let Some(unsure) = run.text("unsure") {
         let width = run.text("width").unwrap_or("unknown");
-        against.unsure(&format!("{unsure} (throughput: {width})"));
+        faults.unsure(&format!("{unsure} (throughput: {width})"));
     }
     intervals(run, test, values, builder);
 }
@@ -258,7 +259,7 @@ fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
     let units: Vec<&str> = run.texts("interim_unit").collect();
     let times: Vec<f64> =
         run.all("interim_time").filter_map(|hit| hit.number("value")).map(|time| time.value).collect();
-    let mut told: Vec<(f64, f64)> = Vec::new();
+    let mut intervals: Vec<(f64, f64)> = Vec::new();
     let (metric, own) = match main(test) {
         ("rate", unit) => ("interval_rate", unit),
         (_, unit) => ("interval_bandwidth", unit),
@@ -271,19 +272,19 @@ fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
             _ => (unit == "Trans/s").then_some(1.0),
         };
         let rate = hit.number("value").zip(factor).map(|(rate, factor)| rate.value * factor);
-        told.extend(rate.zip(time).filter(|(_, time)| *time > 0.0));
+        intervals.extend(rate.zip(time).filter(|(_, time)| *time > 0.0));
     }
     // What is left at the end is no interval like the others.
-    if told.last().zip(told.first()).is_some_and(|(last, first)| last.1 < first.1 / 2.0) {
-        told.pop();
+    if intervals.last().zip(intervals.first()).is_some_and(|(last, first)| last.1 < first.1 / 2.0) {
+        intervals.pop();
     }
-    if told.len() < 2 || test.kind == Kind::Other {
+    if intervals.len() < 2 || test.kind == Kind::Other {
         return;
     }
-    if told.len() > MOST_EACH {
-        builder.remarks.push(format!("{} intervals were left out", told.len() - MOST_EACH));
+    if intervals.len() > MAX_EACH {
+        builder.remarks.push(format!("{} intervals were left out", intervals.len() - MAX_EACH));
     }
-    for (rate, _) in told.into_iter().take(MOST_EACH) {
+    for (rate, _) in intervals.into_iter().take(MAX_EACH) {
         if let Some(meaning) = meaning(test, values, metric, own, Better::Higher) {
             builder.value(meaning, rate);
         }

@@ -8,7 +8,7 @@ mod test;
 #[cfg(test)]
 mod tests;
 
-use super::kit::{Above, Hit, Log, Results, Run, Table, log, said_again};
+use super::kit::{Hit, LinesAbove, Log, Results, Run, Table, log, said_again};
 use super::{Format, Imported, Tool};
 use crate::kit::Expression;
 use crate::kit::Pattern;
@@ -26,7 +26,7 @@ pub(crate) const TOOL: Tool = Tool::of(
 const FORMAT: Format = Format("netperf result");
 const REMARK: &str =
     "netperf does not report where its two ends ran, nor whether other instances ran at the same time";
-/// Options that say how long and how to print, or that the text tells.
+/// Options that say how long and how to print, or that the text prints.
 const VALUED: [&str; 13] = ["-H", "-p", "-l", "-t", "-P", "-v", "-f", "-D", "-B", "-m", "-r", "-b", "-d"];
 const FLAGS: [&str; 8] = ["-c", "-C", "-j", "-4", "-k", "-o", "-O", "--"];
 
@@ -147,7 +147,7 @@ fn is_one(text: &str) -> bool {
 }
 
 /// A key that a run has said is another run's.
-fn again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
+fn again(runs: &[Run], hit: &Hit, above: LinesAbove) -> Option<usize> {
     let Some(key) = hit.text("key") else { return said_again(runs, hit, above) };
     runs.last()?.all("key").any(|other| other.text("key") == Some(key)).then_some(0)
 }
@@ -183,18 +183,18 @@ fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(&text, "netperf", &TABLE, again);
     let mut results = Results::new(FORMAT, REMARK);
     for run in &log.runs {
-        let asked = run.asked.clone().unwrap_or_default();
+        let command = run.command.clone().unwrap_or_default();
         let begin = |name: &str| run.hit("begin").and_then(|hit| hit.text(name)).unwrap_or_default();
         // Which of its values it is to print.
         let is_output =
             |word: &&str| *word == "all" || word.starts_with(|one: char| one.is_ascii_uppercase());
         let all = values(run);
-        // Sizes that the text does not tell are those of the command.
+        // Sizes that the text does not print are those of the command.
         let sizes = ["local_send_size", "remote_send_size", "request_size"];
         let is_told = all.iter().any(|values| sizes.iter().any(|size| values.contains_key(size)));
         let is_own = |option: &&str| is_told || !["-m", "-r"].contains(option);
         let valued: Vec<&str> = VALUED.into_iter().filter(is_own).collect();
-        let options = asked.without(&valued, &FLAGS);
+        let options = command.without(&valued, &FLAGS);
         let options = options.split(' ').filter(|word| !is_output(word)).collect::<Vec<_>>().join(" ");
         let from = Some(begin("from")).filter(|from| *from != "0.0.0.0").unwrap_or_default();
         let confidence = test::confidence(run, all.last().unwrap_or(&Values::new())).unwrap_or_default();
@@ -204,13 +204,13 @@ fn read(text: &str) -> Vec<Imported> {
             ("to", begin("to").to_string()),
             ("confidence", confidence),
         ];
-        let Some((builder, against)) = results.of(run, facts, false) else { continue };
+        let Some((builder, faults)) = results.of(run, facts, false) else { continue };
         for values in &all {
             let test = Test::of(run, values);
-            figures::figures(&test, values, builder, against);
+            figures::figures(&test, values, builder, faults);
         }
         let test = Test::of(run, all.last().unwrap_or(&Values::new()));
-        figures::beside(run, &test, all.is_empty(), builder, against);
+        figures::beside(run, &test, all.is_empty(), builder, faults);
     }
     results.finish_with(&log, &figures::HEADLINES)
 }

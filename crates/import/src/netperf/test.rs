@@ -1,22 +1,22 @@
-//! Which test it was: by the banner, by what its values tell, or by the command.
+//! Which test it was: by the banner, by its values, or by the command.
 
 use super::Values;
-use crate::kit::{Asked, Number, Run};
+use crate::kit::{Command, Number, Run};
 use crate::{Keyed, keyed};
 use model::Value;
 use model::vocabulary::network as ids;
 
 /// How near to each other its passes were to be: the width of an interval and its confidence. A
-/// banner tells half of the width, `+/-0.500% @ 99% conf.`, and an omni test all of it.
+/// banner prints half of the width, `+/-0.500% @ 99% conf.`, and an omni test all of it.
 pub fn confidence(run: &Run, values: &Values) -> Option<String> {
     let banner = || {
         let more = run.hit("begin")?.text("more")?.split(" : ");
-        let told = more.filter_map(|part| part.trim().strip_prefix("+/-")?.split_once("% @ ")).next()?;
-        let level = told.1.trim_end_matches([' ', ':']).strip_suffix("% conf.")?;
-        Some((2.0 * Number::read(told.0)?.value, Number::read(level)?.value))
+        let printed = more.filter_map(|part| part.trim().strip_prefix("+/-")?.split_once("% @ ")).next()?;
+        let level = printed.1.trim_end_matches([' ', ':']).strip_suffix("% conf.")?;
+        Some((2.0 * Number::read(printed.0)?.value, Number::read(level)?.value))
     };
-    let told = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
-    let omni = told("confidence_interval").zip(told("confidence_level"));
+    let printed = |name: &str| Number::read(values.get(name)?).map(|number| number.value);
+    let omni = printed("confidence_interval").zip(printed("confidence_level"));
     let (width, level) = banner().or(omni).filter(|(width, _)| *width > 0.0)?;
     Some(format!("an interval of {width} % at {level} %"))
 }
@@ -28,7 +28,7 @@ pub enum Kind {
     Requests,
     /// A connection for each request.
     Connections,
-    /// Others, and such of which nothing is told.
+    /// Others, and such of which nothing is known.
     Other,
 }
 
@@ -62,7 +62,7 @@ fn unit_of(letter: Option<&str>, kind: Kind) -> &'static str {
 fn passes(run: &Run, values: &Values) -> String {
     let width = values.get("throughput_confid").copied().filter(|width| !width.starts_with('-'));
     let width = width.or(run.text("width").map(|width| width.trim_end_matches('%')));
-    let asked_for = confidence(run, values).map(|asked| format!("requested {asked}"));
+    let asked_for = confidence(run, values).map(|interval| format!("requested {interval}"));
     let reached = width.map(|width| format!("it reached {width} %"));
     asked_for.into_iter().chain(reached).collect::<Vec<_>>().join(", ")
 }
@@ -71,18 +71,18 @@ pub struct Test {
     pub kind: Kind,
     /// Of what Assay measures, `tcp` and `udp`; else empty.
     pub protocol: &'static str,
-    /// As it is called; empty where nothing tells it.
+    /// As it is called; empty where it is unknown.
     pub name: String,
     /// This end receives.
     pub receives: bool,
-    /// Other settings that the banner tells.
+    /// Other settings in the banner.
     with: String,
     burst: i64,
     /// The unit of its throughput; `None` where the file does not print it.
     pub unit: Option<String>,
     /// It is the mean of several passes.
     pub averaged: bool,
-    /// How near to each other these were to be and, where that is told, how near they were.
+    /// How near to each other these were to be and, if printed, how near they were.
     pub passes: String,
 }
 
@@ -90,25 +90,25 @@ impl Test {
     pub fn of(run: &Run, values: &Values) -> Test {
         let banner = run.hit("begin");
         // Without its banner a run is of the command above only where that asked for none.
-        let is_its = |asked: &&Asked| {
-            banner.is_some() || run.hit("died").is_some() || asked.value(&["-P"]) == Some("0")
+        let is_its = |command: &&Command| {
+            banner.is_some() || run.hit("died").is_some() || command.value(&["-P"]) == Some("0")
         };
-        let asked = run.asked.as_ref().filter(is_its);
-        let told = |name: &str| values.get(name).copied();
-        let asked_test = asked.map(|asked| asked.value(&["-t"]).unwrap_or("TCP_STREAM"));
+        let command = run.command.as_ref().filter(is_its);
+        let printed = |name: &str| values.get(name).copied();
+        let asked_test = command.map(|command| command.value(&["-t"]).unwrap_or("TCP_STREAM"));
         let named = banner.and_then(|hit| hit.text("test"));
         let mut name = named.or(asked_test).unwrap_or_default().to_uppercase().replace('_', " ");
         // An omni test is what it does, and over what.
         let is_omni = name.is_empty() || name.starts_with("OMNI");
-        if let Some(direction) = told("direction").filter(|_| is_omni) {
+        if let Some(direction) = printed("direction").filter(|_| is_omni) {
             name = format!("OMNI {}", direction.to_uppercase());
         }
-        let behind = asked.map(|asked| Asked {
-            words: asked.words.iter().skip_while(|word| *word != "--").cloned().collect(),
-            ..Asked::default()
+        let behind = command.map(|command| Command {
+            words: command.words.iter().skip_while(|word| *word != "--").cloned().collect(),
+            ..Command::default()
         });
-        let asked_protocol = behind.as_ref().map(|asked| asked.value(&["-T"]).unwrap_or("TCP"));
-        let protocol = told("protocol").or(asked_protocol.filter(|_| is_omni));
+        let asked_protocol = behind.as_ref().map(|command| command.value(&["-T"]).unwrap_or("TCP"));
+        let protocol = printed("protocol").or(asked_protocol.filter(|_| is_omni));
         let first = name.split(' ').next().unwrap_or_default().to_string();
         let protocol = protocol.map_or(first, str::to_uppercase);
         let protocol = ["tcp", "udp"].into_iter().find(|own| protocol.eq_ignore_ascii_case(own));
@@ -129,9 +129,9 @@ impl Test {
             with.push("sendfile".to_string());
         }
         let burst = more.iter().find_map(|part| part.strip_prefix("first burst "));
-        let burst = burst.or(told("burst_size")).and_then(|burst| burst.trim().parse().ok());
-        let asked_unit = asked.map(|asked| unit_of(asked.value(&["-f"]), kind));
-        let unit = told("throughput_units").or(run.text("unit")).or(asked_unit);
+        let burst = burst.or(printed("burst_size")).and_then(|burst| burst.trim().parse().ok());
+        let asked_unit = command.map(|command| unit_of(command.value(&["-f"]), kind));
+        let unit = printed("throughput_units").or(run.text("unit")).or(asked_unit);
         Test {
             kind: if protocol.is_some() { kind } else { Kind::Other },
             protocol: protocol.unwrap_or_default(),
@@ -141,7 +141,7 @@ impl Test {
             burst: burst.unwrap_or(0),
             unit: unit.map(str::to_string),
             averaged: more.iter().any(|part| part.starts_with("+/-"))
-                || told("confidence_level").is_some_and(|level| level != "0"),
+                || printed("confidence_level").is_some_and(|level| level != "0"),
             passes: passes(run, values),
         }
     }

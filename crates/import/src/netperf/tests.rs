@@ -112,7 +112,7 @@ fn what_nothing_tells_is_no_figure() {
             .estimate
             .is_none())
     );
-    // Neither the test nor the unit is told.
+    // Neither the test nor the unit is printed.
     let bare = format!("of netperf\nnetperf said\n{row}");
     let all = crate::read(bare.as_bytes()).map(|all| all.len());
     assert!(all.is_err() || values(&bare, key).is_empty(), "{bare}");
@@ -140,7 +140,7 @@ fn passes_too_far_apart_are_a_finding() {
     assert_eq!(findings(&edited), ["figures-disagree"]);
 }
 
-/// How near passes were to be and came stands beside the figure, and tells results apart.
+/// The requested and the reached interval stand beside the figure and distinguish results.
 #[test]
 fn the_interval_of_passes_is_told() {
     let note = |text: &str, metric: &str| -> Vec<String> {

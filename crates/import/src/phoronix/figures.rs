@@ -9,23 +9,23 @@ use serde_json::Value as Json;
 use super::FORMAT;
 use super::read::{Composite, Entry, System, Test};
 use crate::builder::{Builder, Meaning};
-use crate::own::{Against, short};
+use crate::faults::{Faults, short};
 use crate::{Imported, Keyed};
 
 /// What is said of every result.
 const GENERAL: &str = "a test profile sets the version, the flags and the threads of its tool: compare figures of one profile and version only; testers name their systems themselves";
 
 /// Words of an argument or a description that are part of a key: more is no name.
-const LONGEST: usize = 200;
+const MAX_CHARS: usize = 200;
 
 /// A mean may differ from the repetitions' by the digits that are printed.
 const ROUNDING: f64 = 0.01;
 
 /// Systems of one file that are read.
-const MOST_SYSTEMS: usize = 200;
+const MAX_SYSTEMS: usize = 200;
 
 /// Repetitions that are kept of one entry.
-const MOST_REPEATS: usize = 10_000;
+const MAX_REPEATS: usize = 10_000;
 
 /// The results of a file: one for each of its systems.
 pub(super) fn imported(file: &Composite) -> Vec<Imported> {
@@ -41,25 +41,25 @@ pub(super) fn imported(file: &Composite) -> Vec<Imported> {
         }
     }
     let mut remarks = said(file);
-    if let Some(more @ 1..) = systems.len().checked_sub(MOST_SYSTEMS) {
+    if let Some(more @ 1..) = systems.len().checked_sub(MAX_SYSTEMS) {
         remarks.push(format!("{more} systems were left out: the file has too many"));
-        systems.truncate(MOST_SYSTEMS);
+        systems.truncate(MAX_SYSTEMS);
     }
     let of = |system: &System| {
         let mut builder = Builder::new(FORMAT, &system.identifier.chars().take(100).collect::<String>());
-        let mut against = Against::default();
+        let mut faults = Faults::default();
         builder.remarks.push(GENERAL.to_string());
         builder.remarks.append(&mut remarks);
         machine(&mut builder, system);
         for test in file.results.iter().filter(|test| is_result(test)) {
             for entry in test.entries.iter().filter(|entry| entry.system == system.identifier) {
-                figure(&mut builder, &mut against, test, entry);
+                figure(&mut builder, &mut faults, test, entry);
             }
         }
         if file.torn {
-            against.interrupted("the file ends in the middle");
+            faults.interrupted("the file ends in the middle");
         }
-        Imported { findings: against.findings(), ..builder.finish() }
+        Imported { findings: faults.findings(), ..builder.finish() }
     };
     let all = systems.iter().map(of);
     all.filter(|one| !one.figures.is_empty()).collect()
@@ -92,18 +92,19 @@ fn is_result(test: &Test) -> bool {
     !test.identifier.is_empty() && !test.mixed
 }
 
-fn figure(builder: &mut Builder, against: &mut Against, test: &Test, entry: &Entry) {
+fn figure(builder: &mut Builder, faults: &mut Faults, test: &Test, entry: &Entry) {
     let json: Json = serde_json::from_str(&entry.json).unwrap_or_default();
-    let told = |name: &str| json.get(name).and_then(Json::as_str).map(short).filter(|text| !text.is_empty());
+    let printed =
+        |name: &str| json.get(name).and_then(Json::as_str).map(short).filter(|text| !text.is_empty());
     let meaning = meaning(test, compiled(&json));
     let is_curve = entry.value.contains(',');
     let value = number(&entry.value);
-    let repeats: Vec<f64> = entry.raw.split(':').take(MOST_REPEATS).filter_map(number).collect();
+    let repeats: Vec<f64> = entry.raw.split(':').take(MAX_REPEATS).filter_map(number).collect();
     let why = match value {
         None if is_curve => {
             Some(format!("it is a curve of {} values, not one figure", entry.value.split(',').count()))
         }
-        None if entry.value.is_empty() => Some(match told("error") {
+        None if entry.value.is_empty() => Some(match printed("error") {
             Some(error) => format!("the test failed: {error}"),
             None => "the test has no result and gives no reason".to_string(),
         }),
@@ -121,7 +122,7 @@ fn figure(builder: &mut Builder, against: &mut Against, test: &Test, entry: &Ent
         repeats.iter().fold((f64::INFINITY, 0.0f64), |(least, most), one| (least.min(*one), most.max(*one)));
     if !repeats.is_empty() && (value < least * (1.0 - ROUNDING) || value > most * (1.0 + ROUNDING)) {
         let text = format!("prints {}, but its repetitions are {}", short(&entry.value), short(&entry.raw));
-        against.disagree(&meaning.wording, text, "the file");
+        faults.disagree(&meaning.wording, text, "the file");
     }
     // A repetition of nothing is one that failed.
     let whole: Vec<f64> = repeats.iter().copied().filter(|one| *one > 0.0).collect();
@@ -138,7 +139,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| is_plain && value.is_finite())
 }
 
-/// How what ran was compiled, where the entry tells.
+/// The compiler's options, where the entry has them.
 fn compiled(json: &Json) -> String {
     let options = json.get("compiler-options");
     let part = |name: &str| options.and_then(|all| all.get(name)).and_then(Json::as_str).unwrap_or_default();
@@ -156,12 +157,12 @@ fn profile(identifier: &str) -> (String, &str) {
     let name = name.strip_prefix("pts/").unwrap_or(name);
     let plain =
         |c: char| if c.is_ascii_alphanumeric() || "-._".contains(c) { c.to_ascii_lowercase() } else { '.' };
-    (name.chars().take(LONGEST).map(plain).collect(), version)
+    (name.chars().take(MAX_CHARS).map(plain).collect(), version)
 }
 
-/// What a test is told by; of more than can be read its begin, and a number that only it has.
+/// What identifies a test; of a long text its start, and a number that only it has.
 fn named(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…{:x}", &text[..end], model::fingerprint(text)),
         None => text.to_string(),
     }
@@ -218,7 +219,7 @@ fn meaning(test: &Test, note: String) -> Meaning {
     }
 }
 
-/// What the file tells of a system: `Processor: 2 x Some CPU @ 2.60GHz (12 Cores / 24 Threads),
+/// Facts of a system: `Processor: 2 x Some CPU @ 2.60GHz (12 Cores / 24 Threads),
 /// Memory: 32GB`, `OS: Debian 12, Kernel: 6.1.0`.
 fn machine(builder: &mut Builder, system: &System) {
     for (name, value) in fields(&system.hardware).into_iter().chain(fields(&system.software)) {

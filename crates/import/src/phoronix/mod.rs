@@ -26,9 +26,9 @@ fn is_one(text: &str) -> bool {
 /// The results of all systems in a text, of each of its files. An error says that it has none.
 fn read(text: &str) -> anyhow::Result<Vec<Imported>> {
     /// More files in one text are a mistake or an attack.
-    const MOST_FILES: usize = 200;
+    const MAX_FILES: usize = 200;
     let mut all: Vec<Imported> = Vec::new();
-    for file in text.split(ROOT).skip(1).take(MOST_FILES) {
+    for file in text.split(ROOT).skip(1).take(MAX_FILES) {
         for found in figures::imported(&read::composite(file)) {
             let is_same = |known: &&mut Imported| {
                 known.host == found.host && known.figures == found.figures && known.make_up == found.make_up

@@ -6,10 +6,10 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, Event};
 
 /// The deepest element of the format is the sixth; another one's depth is a mistake or an attack.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 /// More of each in one file are a mistake or an attack.
-const MOST_SYSTEMS: usize = 2000;
-const MOST_ENTRIES: usize = 20_000;
+const MAX_SYSTEMS: usize = 2000;
+const MAX_ENTRIES: usize = 20_000;
 
 /// A file's own words.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ pub(super) fn composite(file: &str) -> Composite {
     loop {
         match reader.read_event() {
             Ok(Event::Start(tag)) => {
-                if found.path.len() >= DEEPEST {
+                if found.path.len() >= MAX_DEPTH {
                     break;
                 }
                 found.begin(tag.local_name().as_ref());
@@ -134,12 +134,12 @@ impl Building {
         match (inside.as_str(), name) {
             (_, "System") => {
                 let known = self.whole.systems.iter().any(|one| one.identifier == self.system.identifier);
-                if !known && self.whole.systems.len() < MOST_SYSTEMS {
+                if !known && self.whole.systems.len() < MAX_SYSTEMS {
                     self.whole.systems.push(std::mem::take(&mut self.system));
                 }
             }
             (_, "Result") => self.whole.results.push(std::mem::take(&mut self.test)),
-            (_, "Entry") if self.entries >= MOST_ENTRIES => self.whole.left_out += 1,
+            (_, "Entry") if self.entries >= MAX_ENTRIES => self.whole.left_out += 1,
             (_, "Entry") => {
                 self.entries += 1;
                 self.test.entries.push(std::mem::take(&mut self.entry));

@@ -2,7 +2,7 @@
 //! (`tests/foreign/phoronix-recorded.xml`: one gives two figures a run, one none; whole results
 //! were taken out and a list was shortened), and made by hand in the shape of published ones.
 
-use crate::own::{FIGURES_DISAGREE, INTERRUPTED};
+use crate::faults::{FIGURES_DISAGREE, INTERRUPTED};
 use crate::{Imported, read};
 
 fn case(name: &str) -> String {

@@ -2,7 +2,8 @@
 
 use super::{Run, Section};
 use crate::builder::{Builder, Meaning};
-use crate::own::{Against, percentile_name, short, too_few_beyond};
+use crate::faults::{Faults, short};
+use crate::percentiles::{percentile_name, too_few_beyond};
 use crate::{Keyed, keyed};
 use model::vocabulary::network as ids;
 use model::{Better, Value};
@@ -26,9 +27,9 @@ impl Run {
         notes
     }
 
-    pub fn figures(&self, builder: &mut Builder, against: &mut Against) {
+    pub fn figures(&self, builder: &mut Builder, faults: &mut Faults) {
         if self.interrupted {
-            against.interrupted("Test end (interrupted by user)");
+            faults.interrupted("Test end (interrupted by user)");
         }
         let sends = self.throughput || self.mode() == Some("throughput");
         if sends {
@@ -38,7 +39,13 @@ impl Run {
             self.latencies(section, builder);
         }
         if self.sections.is_empty() {
-            let why = self.failed.clone().unwrap_or_else(|| if self.interrupted { "started, no test finished: it was interrupted before there was a result".to_string() } else { "started, no test finished: the run, or the text, ended before a result".to_string() });
+            let why = self.failed.clone().unwrap_or_else(|| {
+                if self.interrupted {
+                    "started, no test finished: it was interrupted before there was a result".to_string()
+                } else {
+                    "started, no test finished: the run, or the text, ended before a result".to_string()
+                }
+            });
             if let Some(keyed) = self.keyed(self.mode().unwrap_or("ping-pong"), None, "latency_p50") {
                 builder.missing(meaning(keyed, "latency", "us", Better::Lower, &self.notes()), why);
             }
@@ -141,10 +148,14 @@ impl Run {
         }
     }
 
-    /// What throughput sent: nobody knows what arrived.
+    /// What throughput sent: what arrived is unknown.
     fn sent(&self, builder: &mut Builder) {
         let mut notes = self.notes();
-        notes.push(if self.giga { "counted at the sender; its GBps are 1000 times 2^20 bytes".to_string() } else { "counted at the sender; its MBps are 2^20 bytes".to_string() });
+        notes.push(if self.giga {
+            "counted at the sender; its GBps are 1000 times 2^20 bytes".to_string()
+        } else {
+            "counted at the sender; its MBps are 2^20 bytes".to_string()
+        });
         let rate = self.rate.filter(|rate| *rate > 0.0);
         let times = if self.giga { 1e3 } else { 1.0 };
         let bytes_a_second = self.bandwidth.map(|bandwidth| bandwidth * times * f64::from(1u32 << 20));

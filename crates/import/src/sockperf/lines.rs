@@ -1,6 +1,6 @@
 //! The lines of sockperf, one by one, and the commands that stand before them.
 
-use crate::own::short;
+use crate::faults::short;
 use model::units;
 
 /// A line that means something.
@@ -59,7 +59,7 @@ pub enum Line {
 
 /// What a command asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Command {
+pub struct Options {
     pub mode: &'static str,
     pub tcp: bool,
     /// `None` where only its shell knew.
@@ -211,7 +211,7 @@ fn result(line: &str) -> Option<Line> {
 }
 
 /// A command behind a prompt, or alone: `$ sockperf ping-pong -i 10.0.0.2 -m 64 --tcp`.
-pub fn command(text: &str) -> Option<Command> {
+pub fn command(text: &str) -> Option<Options> {
     let mut words =
         text.split_whitespace().skip_while(|word| *word != "sockperf" && !word.ends_with("/sockperf"));
     words.next()?;
@@ -221,7 +221,7 @@ pub fn command(text: &str) -> Option<Command> {
         "throughput" | "tp" => "throughput",
         _ => return None,
     };
-    let mut command = Command { mode, size: Some(DEFAULT_SIZE), ..Command::default() };
+    let mut command = Options { mode, size: Some(DEFAULT_SIZE), ..Options::default() };
     let words: Vec<&str> = words.collect();
     for (at, word) in words.iter().enumerate() {
         let (name, given) = word.split_once('=').map_or((*word, None), |(name, value)| (name, Some(value)));

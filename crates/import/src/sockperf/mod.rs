@@ -3,8 +3,8 @@
 //!
 //! Its "latency" is half of a round trip, us, unless it ran with `--full-rtt`; here it is doubled,
 //! which makes its percentiles those of the round trip. Its "MBps" are 2^20 bytes a second, and its
-//! "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not tell the mode, and
-//! the size of messages only in places: what is not told stays out of the key.
+//! "Mbps" eight times that (`--giga-size`: thousands of them). Its text does not give the mode, and
+//! the size of messages only in places: what is not given stays out of the key.
 
 mod figures;
 mod lines;
@@ -15,10 +15,10 @@ use lines::{Line, command};
 
 use super::above::{folder, marked, prompt};
 use super::builder::{Builder, number};
-use super::kit::commands::{Step, Typed, place};
+use super::faults::Faults;
+use super::kit::commands::{ShellLine, Step, place};
+use super::kit::context::{APART, ContextTracker, RunContext, is_time, says};
 use super::kit::headlines;
-use super::kit::told::{APART, Teller, Told, is_time, says};
-use super::own::Against;
 use super::{Format, Imported, Tool, keyed};
 use figures::meaning;
 use model::Better;
@@ -28,7 +28,7 @@ pub(crate) const TOOL: Tool = Tool::of("results of sockperf", is_one, |text| Ok(
 const FORMAT: Format = Format("sockperf result");
 
 /// More runs in one file are a mistake or an attack.
-const MOST_RUNS: usize = 200;
+const MAX_RUNS: usize = 200;
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 10;
 
@@ -37,7 +37,7 @@ fn is_one(text: &str) -> bool {
     text.lines().any(lines::begins)
 }
 
-/// What is told of the messages of one server.
+/// The figures of one server's messages.
 #[derive(Clone, Debug, Default)]
 struct Section {
     server: u32,
@@ -56,8 +56,8 @@ struct Section {
 /// One run of the client.
 #[derive(Clone, Debug, Default)]
 struct Run {
-    around: Around,
-    command: Option<lines::Command>,
+    preamble: Preamble,
+    command: Option<lines::Options>,
     version: String,
     /// The server's address.
     peer: String,
@@ -69,7 +69,7 @@ struct Run {
     /// MBps, or thousands of them.
     bandwidth: Option<f64>,
     giga: bool,
-    /// A pace that its text tells.
+    /// The pace in its text.
     mps: Option<f64>,
     /// It printed that it could not, in these words.
     failed: Option<String>,
@@ -80,22 +80,22 @@ struct Run {
     begun: bool,
 }
 
-/// What a text tells of where a run was and what it is of.
+/// The text above a run: its host and what it is of.
 #[derive(Clone, Debug, Default)]
-struct Around {
+struct Preamble {
     heading: String,
-    told: Told,
+    context: RunContext,
 }
 
 /// What is said of all that was read.
 #[derive(Default)]
-struct Said {
+struct Leftovers {
     warnings: Vec<String>,
     others: usize,
     left_out: usize,
 }
 
-/// The results in a text, one for each host and heading, and for what else tells runs apart that
+/// The results in a text, one for each host and heading, and for what else distinguishes runs that
 /// would be of one series.
 fn read(text: &str) -> Vec<Imported> {
     let (runs, said) = runs(text);
@@ -103,8 +103,8 @@ fn read(text: &str) -> Vec<Imported> {
     for run in runs {
         let fits = |own: &[Run]| own.iter().all(|other| other.is_under(&run) && !other.is_apart(&run));
         let place = |alike: bool| {
-            let told = |own: &[Run]| !alike || own.iter().any(|other| other.is_told_as(&run));
-            results.iter().position(|own| fits(own) && told(own))
+            let is_alike = |own: &[Run]| !alike || own.iter().any(|other| other.is_told_as(&run));
+            results.iter().position(|own| fits(own) && is_alike(own))
         };
         match place(true).or_else(|| place(false)).and_then(|place| results.get_mut(place)) {
             Some(own) => own.push(run),
@@ -116,26 +116,27 @@ fn read(text: &str) -> Vec<Imported> {
     for runs in &results {
         let first = all.is_empty().then_some(&said);
         let again = results.iter().map(|own| &own[0]).filter(|own| own.is_under(&runs[0]));
-        let again: Vec<&Told> = again.map(|own| &own.around.told).collect();
+        let again: Vec<&RunContext> = again.map(|own| &own.preamble.context).collect();
         all.push(result(runs, several, &again, first));
     }
     all
 }
 
-/// The runs in a text. A line that nobody knows behind a run that is through heads what follows.
-fn runs(text: &str) -> (Vec<Run>, Said) {
+/// The runs in a text. An unknown line behind a run that is through heads what follows.
+fn runs(text: &str) -> (Vec<Run>, Leftovers) {
     let mut runs: Vec<Run> = Vec::new();
-    let mut pending: Option<lines::Command> = None;
+    let mut pending: Option<lines::Options> = None;
     let mut is_loop = false;
-    let (mut around, mut said, mut teller) = (Around::default(), Said::default(), Teller::default());
+    let (mut preamble, mut said, mut tracker) =
+        (Preamble::default(), Leftovers::default(), ContextTracker::default());
     for line in text.lines() {
         let found = command(line);
         let shown = prompt(line);
         if shown.is_some() || found.is_some() {
             let (host, text) = shown.unwrap_or((None, line));
-            let typed = Typed::new(host, folder(line), text, &|words| place(words, "sockperf"));
+            let typed = ShellLine::new(host, folder(line), text, &|words| place(words, "sockperf"));
             is_loop = matches!(typed.steps.first(), Some(Step::Loop(_)));
-            teller.typed(typed, line);
+            tracker.typed(typed, line);
         }
         if let Some(found) = found {
             pending = Some(found);
@@ -143,15 +144,15 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
         }
         let parsed = lines::line(line);
         let mut head = |version: String| {
-            around.told = teller.begin();
+            preamble.context = tracker.begin();
             // Each turn of a loop has a command of its own.
-            let asked = around.told.asked.as_ref().filter(|_| is_loop);
-            let turn = asked.and_then(|asked| command(&format!("sockperf {}", asked.words.join(" "))));
+            let shown = preamble.context.command.as_ref().filter(|_| is_loop);
+            let turn = shown.and_then(|shown| command(&format!("sockperf {}", shown.words.join(" "))));
             let command = turn.or(pending.take());
-            Run { version, command, around: around.clone(), ..Run::default() }
+            Run { version, command, preamble: preamble.clone(), ..Run::default() }
         };
         if let Line::Version(version) = &parsed {
-            if runs.len() >= MOST_RUNS {
+            if runs.len() >= MAX_RUNS {
                 said.left_out += 1;
                 continue;
             }
@@ -165,7 +166,7 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
             Some(run) => run.has(&parsed),
             None => !matches!(parsed, Line::Other(_)),
         };
-        if begins && runs.len() < MOST_RUNS {
+        if begins && runs.len() < MAX_RUNS {
             // The head is not there: it was pasted without.
             runs.push(head(String::new()));
         }
@@ -177,7 +178,7 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
                         .then(|| text.trim_start_matches('#').trim().to_string())
                 });
                 match title.filter(|title| says(title) && !is_time(title)) {
-                    Some(title) => around.heading = title,
+                    Some(title) => preamble.heading = title,
                     None => said.others += 1,
                 }
             }
@@ -194,16 +195,16 @@ fn runs(text: &str) -> (Vec<Run>, Said) {
 
 /// One result, beside others of `several`, `again` of its host and heading; what is `said` of the
 /// whole text stands in the first.
-fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> Imported {
-    let (first, around) = (&runs[0], &runs[0].around);
-    let mut builder = Builder::new(FORMAT, &around.told.host);
-    let mut against = Against::default();
+fn result(runs: &[Run], several: bool, again: &[&RunContext], said: Option<&Leftovers>) -> Imported {
+    let (first, preamble) = (&runs[0], &runs[0].preamble);
+    let mut builder = Builder::new(FORMAT, &preamble.context.host);
+    let mut faults = Faults::default();
     if several {
-        builder.fact("heading", &around.heading);
+        builder.fact("heading", &preamble.heading);
     }
     if again.len() > 1 {
         let server = if first.peer.is_empty() { String::new() } else { format!("server {}", first.peer) };
-        let parts = [around.told.apart(again), server];
+        let parts = [preamble.context.apart(again), server];
         let parts: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
         builder.fact(APART, &parts.join("; "));
     }
@@ -213,10 +214,10 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
     let servers = runs.iter().filter(|run| run.server).count();
     for run in runs.iter().filter(|run| !run.server) {
         builder.fact("sockperf", &run.version);
-        run.figures(&mut builder, &mut against);
+        run.figures(&mut builder, &mut faults);
     }
-    let none = Said::default();
-    let Said { warnings, others, left_out } = said.unwrap_or(&none);
+    let none = Leftovers::default();
+    let Leftovers { warnings, others, left_out } = said.unwrap_or(&none);
     let more = warnings.len().saturating_sub(QUOTED);
     builder.remarks.extend(warnings.iter().take(QUOTED).map(|text| format!("it says {text:?}")));
     for (count, words) in [
@@ -243,7 +244,7 @@ fn result(runs: &[Run], several: bool, again: &[&Told], said: Option<&Said>) -> 
             builder.missing(meaning(keyed, "latency", "us", Better::Lower, &[]), why.to_string());
         }
     }
-    let mut imported = Imported { findings: against.findings(), ..builder.finish() };
+    let mut imported = Imported { findings: faults.findings(), ..builder.finish() };
     headlines(&mut imported, &["latency_p50", "sent", "bandwidth"]);
     imported
 }
@@ -258,10 +259,11 @@ impl Run {
 
     /// Whether it is of the same host, under the same heading.
     fn is_under(&self, other: &Run) -> bool {
-        self.around.told.host == other.around.told.host && self.around.heading == other.around.heading
+        self.preamble.context.host == other.preamble.context.host
+            && self.preamble.heading == other.preamble.heading
     }
 
-    /// Whether both may be of one series, and what is told of them differs.
+    /// Whether both may be of one series, and their contexts differ.
     fn is_apart(&self, other: &Run) -> bool {
         let has_figures =
             |run: &Run| !run.sections.is_empty() || run.rate.is_some() || run.bandwidth.is_some();
@@ -274,10 +276,10 @@ impl Run {
         same && has_figures(self) && has_figures(other) && !self.is_told_as(other)
     }
 
-    /// Whether the text tells the same of both, or nothing of one.
+    /// Whether both have the same context, or one has none.
     fn is_told_as(&self, other: &Run) -> bool {
         let agree = |own: &str, other: &str| own.is_empty() || other.is_empty() || own == other;
-        !self.around.told.is_apart(&other.around.told, true)
+        !self.preamble.context.is_apart(&other.preamble.context, true)
             && agree(&self.version, &other.version)
             && agree(&self.peer, &other.peer)
     }

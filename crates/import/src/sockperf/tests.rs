@@ -1,7 +1,7 @@
 //! Results of sockperf: a recording of our own. The figures were read by eye.
 
 use crate::Imported;
-use crate::own::INTERRUPTED;
+use crate::faults::INTERRUPTED;
 use crate::tests::{only, recorded, skipped, values};
 
 /// The run whose command begins so.

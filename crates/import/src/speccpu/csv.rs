@@ -2,10 +2,10 @@
 //! lines are read one by one.
 
 use super::suites::{Year, printed, title};
-use super::{Cell, MOST_ROWS, QUOTED, Row, Sheet, is_component, number};
+use super::{Cell, MAX_ROWS, QUOTED, Row, Sheet, is_component, number};
 
 /// Cells of a line that are looked at: SPEC's tables have twelve.
-const MOST_CELLS: usize = 64;
+const MAX_CELLS: usize = 64;
 
 /// Where a table's columns stand, for each tuning.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,7 +126,7 @@ pub(super) fn read(text: &str) -> Sheet {
 }
 
 fn row(sheet: &mut Sheet, columns: &Columns, selected_table: bool, name: &str, cells: &[String]) {
-    if sheet.rows.len() >= MOST_ROWS {
+    if sheet.rows.len() >= MAX_ROWS {
         sheet.left_out += 1;
         return;
     }
@@ -165,7 +165,7 @@ fn split(line: &str, delimiter: char) -> Vec<String> {
                 cell.push('"');
             }
             '"' => quoted = !quoted,
-            c if c == delimiter && !quoted && count < MOST_CELLS => cells.push(String::new()),
+            c if c == delimiter && !quoted && count < MAX_CELLS => cells.push(String::new()),
             c => cell.push(c),
         }
     }
@@ -180,6 +180,6 @@ mod tests {
     fn lines_come_apart() {
         assert_eq!(split("a,\"b, \"\"c\"\"\",,d\r", ','), ["a", "b, \"c\"", "", "d"]);
         assert_eq!(split("\"open, ended", ','), ["open, ended"]);
-        assert_eq!(split(&"x,".repeat(5000), ',').len(), MOST_CELLS);
+        assert_eq!(split(&"x,".repeat(5000), ',').len(), MAX_CELLS);
     }
 }

@@ -139,7 +139,11 @@ fn component(builder: &mut Builder, sheet: &Sheet, tune: Tune, name: &str, copie
 /// Why a component has no result, in words: what its iterations or its selected row say.
 fn why(full: &[Cell], chosen: Option<&Cell>) -> String {
     if let Some(text) = full.iter().chain(chosen).find_map(|cell| cell.unread.as_ref()) {
-        return if text.contains(',') { format!("{text:?} has a comma: decimal or thousands, which the file does not show") } else { format!("{text:?} is not a number") };
+        return if text.contains(',') {
+            format!("{text:?} has a comma: decimal or thousands, which the file does not show")
+        } else {
+            format!("{text:?} is not a number")
+        };
     }
     if full.iter().any(|cell| cell.succeeded() && cell.time.is_some() && cell.rate.is_none()) {
         return "it ran, but SPEC's tools give no ratio: its work was not the reference's".to_string();

@@ -1,8 +1,8 @@
 //! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected
-//! ones, the headlines, then the machine. Columns are told by the ruler of dashes above the table.
+//! ones, the headlines, then the machine. The ruler of dashes above the table marks the columns.
 
 use super::suites::{Year, printed, title};
-use super::{Cell, MOST_BANNER, MOST_ROWS, Row, Sheet, is_component, number};
+use super::{Cell, MAX_BANNER, MAX_ROWS, Row, Sheet, is_component, number};
 
 /// The column (from 0) of the colon behind a field's name.
 const COLON: usize = 20;
@@ -164,7 +164,7 @@ impl Reader {
             sheet.speed |= trimmed.contains("Ratio");
         } else if trimmed.starts_with('#') && sheet.suite.is_empty() {
             let said = trimmed.trim_matches(|c: char| c == '#' || c.is_whitespace());
-            if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MOST_BANNER {
+            if !said.is_empty() && !said.contains(BANNER) && sheet.banner.len() < MAX_BANNER {
                 sheet.banner.push(said.chars().take(160).collect());
             }
         } else if let Some((_, date)) = trimmed.split_once("Test date:") {
@@ -192,7 +192,7 @@ impl Reader {
             sheet.estimated |= year == Year::Cpu2006 && trimmed.starts_with("Est. ");
             sheet.printed.push(printed);
         } else if let Some(name) = trimmed.split_whitespace().next().filter(|name| is_component(name)) {
-            if sheet.rows.len() >= MOST_ROWS {
+            if sheet.rows.len() >= MAX_ROWS {
                 sheet.left_out += 1;
             } else if let Some(ruler) = &self.ruler {
                 let cells = [0, 1].map(|tune| ruler.cell(tune, line));

@@ -8,7 +8,7 @@
 //! that succeeded, with their spread; and `time`, s. The number of copies or threads is a choice of
 //! the tester like compiler flags, and stands in the note and not in the key: two machines are
 //! compared by what each makes of its own. In CPU2006, whose components have the same names in both
-//! suites, `suite` tells `speed` from `rate`.
+//! suites, `suite` distinguishes `speed` from `rate`.
 
 mod csv;
 mod figures;
@@ -20,7 +20,7 @@ mod suites;
 #[cfg(test)]
 mod tests;
 
-use super::{Format, Tool, own};
+use super::{Format, Tool, faults};
 use anyhow::ensure;
 use suites::{Year, title};
 
@@ -39,13 +39,13 @@ const FORMAT_2006: Format = Format("SPEC CPU2006 result");
 
 /// More rows than this in one file are a mistake or an attack: the largest suite has 13 components
 /// of 3 iterations.
-const MOST_ROWS: usize = 2000;
+const MAX_ROWS: usize = 2000;
 
 /// More reports in one text are a mistake or an attack.
-const MOST_REPORTS: usize = 200;
+const MAX_REPORTS: usize = 200;
 
 /// Lines of a banner that are kept.
-const MOST_BANNER: usize = 40;
+const MAX_BANNER: usize = 40;
 
 /// Remarks of one kind that are quoted.
 const QUOTED: usize = 10;
@@ -160,7 +160,7 @@ struct Sheet {
     suite: String,
     /// `speed` suites have threads and ratios.
     speed: bool,
-    /// Nobody here has seen a file of this form and generation.
+    /// Known from documentation alone.
     documented: bool,
     /// What the file says of its validity; `None`: nothing.
     valid: Option<bool>,
@@ -249,7 +249,7 @@ fn reports(text: &str) -> Vec<&str> {
     if page::is_one(text) {
         begins = text.match_indices("<html").map(|(at, _)| at).collect();
     }
-    begins.truncate(MOST_REPORTS);
+    begins.truncate(MAX_REPORTS);
     match begins.first_mut() {
         Some(first) => *first = 0,
         None => begins.push(0),
@@ -286,7 +286,7 @@ fn one(text: &str) -> anyhow::Result<Imported> {
     let mut imported = figures::imported(sheet);
     ensure!(!imported.figures.is_empty(), "it is a report of {tool} without a finished test");
     if documented {
-        own::from_documentation(&mut imported);
+        faults::from_documentation(&mut imported);
     }
     Ok(imported)
 }
@@ -313,7 +313,7 @@ fn number(text: &str) -> Result<Option<f64>, String> {
     }
 }
 
-/// Text of SPEC's that is no value: what its tools write where nobody filled in.
+/// Text of SPEC's that is no value: what its tools write for an empty field.
 fn fact(value: &str) -> Option<String> {
     let value = value.split("fixme").next().unwrap_or_default();
     let value: String = value.trim().trim_end_matches("**").trim().chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! The page of SPEC's formatter, and of its site: a table of components whose cells tell by their
+//! The page of SPEC's formatter, and of its site: a table of components whose cells say by their
 //! classes what they are (`basecol secs`, `peakcol ratio selected`), below a bar with the headlines
 //! and beside tables of the machine. The digits are those of the text.
 //!
@@ -6,7 +6,7 @@
 
 use super::lines::half_of_third_digit;
 use super::suites::{Year, printed, title};
-use super::{Cell, MOST_BANNER, MOST_ROWS, Row, Sheet, Tune, is_component, number};
+use super::{Cell, MAX_BANNER, MAX_ROWS, Row, Sheet, Tune, is_component, number};
 use crate::kit::Expression;
 
 /// Whether a page is a report: by its table of results, and the classes of its cells.
@@ -16,7 +16,7 @@ pub(crate) fn is_one(text: &str) -> bool {
 }
 
 /// Cells of a row that are looked at: three iterations of two tunings have fifteen.
-const MOST_CELLS: usize = 64;
+const MAX_CELLS: usize = 64;
 
 /// The text of a piece of a page.
 fn plain(piece: &str) -> String {
@@ -40,7 +40,7 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<Shown<'_>>> {
     static CELL: Expression = Expression::new(r"(?is)<t([dh])\b([^>]*)>(.*?)</t[dh]\s*>");
     let cells = |row: regex::Captures<'_>| {
         let row = row.get(1).map_or("", |row| &text[row.range()]);
-        let shown = CELL.captures_iter(row).take(MOST_CELLS).map(|cell| {
+        let shown = CELL.captures_iter(row).take(MAX_CELLS).map(|cell| {
             let part = |at: usize| cell.get(at).map_or("", |part| &row[part.range()]);
             Shown { heading: part(1).eq_ignore_ascii_case("h"), marks: marks(part(2)), inner: part(3) }
         });
@@ -59,7 +59,7 @@ fn marks(attributes: &str) -> Vec<&str> {
 pub(super) fn read(text: &str) -> Sheet {
     static HEADING: Expression = Expression::new(r"(?is)<h1\b[^>]*>(.*?)</h1\s*>");
     let mut sheet = Sheet { documented: true, ..Sheet::default() };
-    for found in HEADING.captures_iter(text).take(MOST_BANNER) {
+    for found in HEADING.captures_iter(text).take(MAX_BANNER) {
         if let Some(found) = title(&plain(&found[1])) {
             sheet.titled(found);
         }
@@ -84,7 +84,7 @@ pub(super) fn read(text: &str) -> Sheet {
 
 /// A row of the table of results: copies or threads, then seconds and ratio of each iteration.
 fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
-    if sheet.rows.len() >= MOST_ROWS {
+    if sheet.rows.len() >= MAX_ROWS {
         sheet.left_out += 1;
         return;
     }

@@ -9,13 +9,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::suites::{self, Year};
-use super::{Cell, MOST_BANNER, MOST_ROWS, Row, Sheet, Tune, is_component, number};
+use super::{Cell, MAX_BANNER, MAX_ROWS, Row, Sheet, Tune, is_component, number};
 
 /// A packed note is no longer than this, unpacked.
-const MOST_NOTE: u64 = 1 << 20;
+const MAX_NOTE: u64 = 1 << 20;
 
 /// Fields of one iteration, or of the whole result, that are looked at.
-const MOST_FIELDS: usize = 200_000;
+const MAX_FIELDS: usize = 200_000;
 
 /// How its fields begin.
 const PREFIXES: [(&str, Year); 2] = [("spec.cpu2006.", Year::Cpu2006), ("spec.cpu2017.", Year::Cpu2017)];
@@ -81,7 +81,7 @@ impl<'t> Iterations<'t> {
         let key = (component, tune, number);
         let place = match self.places.get(&key) {
             Some(place) => *place,
-            None if self.all.len() >= MOST_ROWS => {
+            None if self.all.len() >= MAX_ROWS => {
                 self.left_out += 1;
                 return;
             }
@@ -99,7 +99,7 @@ impl<'t> Iterations<'t> {
 pub(super) fn read(text: &str) -> anyhow::Result<Sheet> {
     let mut sheet = Sheet::default();
     let (mut fields, mut iterations) = (Fields::default(), Iterations::default());
-    for (year, name, value) in text.lines().filter_map(field).take(MOST_FIELDS) {
+    for (year, name, value) in text.lines().filter_map(field).take(MAX_FIELDS) {
         sheet.year = year;
         match name.strip_prefix("results.") {
             Some(rest) => iterations.add(rest, value),
@@ -147,7 +147,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Sheet> {
     // Where SPEC took it back, this says why.
     fields.lines("nc").iter().for_each(|line| sheet.judged(line));
     sheet.documented = sheet.year == Year::Cpu2006;
-    sheet.banner.extend(fields.lines("errors").into_iter().take(MOST_BANNER));
+    sheet.banner.extend(fields.lines("errors").into_iter().take(MAX_BANNER));
     machine(&mut sheet, &fields);
     Ok(sheet)
 }
@@ -249,6 +249,6 @@ fn note(lines: &[String]) -> Option<String> {
     let whole = [packed].into_iter().chain(lines.iter().skip(1).map(String::as_str)).collect::<String>();
     let bytes = STANDARD.decode(whole).ok()?;
     let mut text = Vec::new();
-    flate2::read::ZlibDecoder::new(bytes.as_slice()).take(MOST_NOTE).read_to_end(&mut text).ok()?;
+    flate2::read::ZlibDecoder::new(bytes.as_slice()).take(MAX_NOTE).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }

@@ -1,4 +1,4 @@
-//! The headlines of a result, computed again from its own rows.
+//! The headlines of a result, recomputed from its own rows.
 
 use super::{HEADLINE_DIFFERS, INVALID_RESULT, Printed, QUOTED, Row, Sheet, Tune};
 use crate::{Index, IndexRow};
@@ -21,10 +21,10 @@ pub(super) fn selected(sheet: &Sheet) -> Vec<&Row> {
     sheet.rows.iter().filter(marked).collect()
 }
 
-/// One headline beside what its rows give.
+/// One headline, printed and recomputed.
 struct Checked {
     index: Index,
-    /// How far the two may be apart for their digits alone, a share.
+    /// Largest difference that rounding explains, a share.
     tolerance: f64,
 }
 
@@ -40,18 +40,28 @@ pub(super) fn indices(sheet: &Sheet) -> (Vec<(Tune, Index)>, Vec<Finding>) {
     (indices, findings)
 }
 
+/// The selected row of a component, at one tuning.
+struct Component<'s> {
+    name: &'s str,
+    rate: Option<f64>,
+    /// Half of the rate's last digit, a share of it.
+    rounding: f64,
+    copies: Option<u32>,
+}
+
 fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
     let printed: Option<&Printed> = sheet.printed.iter().find(|one| one.tune == tune);
-    let mut rows: Vec<(&str, Option<f64>, f64, Option<u32>)> = Vec::new();
+    let mut rows: Vec<Component> = Vec::new();
     for row in selected(sheet) {
         let cell = &row.cells[tune as usize];
         // Twice the same name counts once.
-        if !rows.iter().any(|(name, ..)| *name == row.name) {
+        if !rows.iter().any(|known| known.name == row.name) {
             let rate = cell.rate.filter(|rate| cell.succeeded() && *rate > 0.0);
-            rows.push((&row.name, rate, cell.rounding, cell.copies.filter(|_| rate.is_some())));
+            let copies = cell.copies.filter(|_| rate.is_some());
+            rows.push(Component { name: &row.name, rate, rounding: cell.rounding, copies });
         }
     }
-    let values: Vec<f64> = rows.iter().filter_map(|(_, rate, ..)| *rate).collect();
+    let values: Vec<f64> = rows.iter().filter_map(|row| row.rate).collect();
     let score = printed.and_then(|one| one.value);
     // A tuning that was not run is no index.
     if values.is_empty() && score.is_none() {
@@ -61,7 +71,7 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
     // A headline over fewer components than all is none of SPEC's; over what the file has it can
     // still be held against it.
     let recomputed = geometric_mean(&values).filter(|_| values.len() == rows.len());
-    let own: f64 = rows.iter().map(|(_, _, rounding, _)| rounding).sum::<f64>() / rows.len().max(1) as f64;
+    let own: f64 = rows.iter().map(|row| row.rounding).sum::<f64>() / rows.len().max(1) as f64;
     let of_score = match (score, printed.is_some_and(|one| one.text.len() > 8)) {
         (Some(score), true) if score > 0.0 => 1e-6 / score,
         (Some(score), false) => super::lines::half_of_third_digit(score),
@@ -86,11 +96,11 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
         _ if !complete => format!("of {} components, where the suite has {}", rows.len(), sheet.components()),
         _ => String::new(),
     };
-    let copies: Vec<u32> = rows.iter().filter_map(|(.., copies)| *copies).collect();
-    let test = |(name, rate, ..): &(&str, Option<f64>, f64, Option<u32>)| {
-        rate.map(|rate| IndexRow {
-            title: name.to_string(),
-            bench: bench(name),
+    let copies: Vec<u32> = rows.iter().filter_map(|row| row.copies).collect();
+    let test = |row: &Component| {
+        row.rate.map(|rate| IndexRow {
+            title: row.name.to_string(),
+            bench: bench(row.name),
             baseline: None,
             result: rate,
             printed: None,

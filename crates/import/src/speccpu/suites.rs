@@ -45,7 +45,7 @@ pub(super) fn suite_2017(name: &str) -> Option<&'static str> {
 }
 
 /// The generation and the suite that a title names: `SPEC CPU2017 Integer Rate Result`, `SPEC(R)
-/// CINT2006 Summary`, which does not tell whether it is for speed or for throughput.
+/// CINT2006 Summary`, which does not say whether it is for speed or for throughput.
 pub(super) fn title(line: &str) -> Option<(Year, &str)> {
     let line = line.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == ';' || c == ',');
     let rest = line.strip_prefix("SPEC")?;
@@ -147,7 +147,7 @@ impl Sheet {
         }
     }
 
-    /// Settles what only the table of a result of CPU2006 tells.
+    /// Settles what only the table of a result of CPU2006 gives.
     pub(super) fn settle(&mut self) {
         let Some(first) = self.rows.first() else { return };
         if self.suite.is_empty() {

@@ -1,7 +1,7 @@
 //! What sysbench prints, from 0.4 to 1.1: its tests of CPU, memory, threads, mutexes and files, and
 //! those of databases as far as all of them print alike.
 //!
-//! Its "MB", "Mb" and "MiB" are 2^20 bytes each. From 1.0 on the text does not tell threads and
+//! Its "MB", "Mb" and "MiB" are 2^20 bytes each. From 1.0 on the text does not separate threads and
 //! mutexes apart: the command does, where it is there; else the test is called `untold`.
 
 mod lines;
@@ -9,11 +9,12 @@ mod lines;
 mod tests;
 
 use super::builder::Builder;
+use super::faults::{Faults, short};
 use super::kit::{
-    Expression, Figures, Hit, Log, MOST_EACH, Metric, Number, Results, Run, Table, log, metric, options,
+    Expression, Figures, Hit, Log, MAX_EACH, Metric, Number, Results, Run, Table, log, metric, options,
     said_again,
 };
-use super::own::{Against, percentile_name, short, too_few_beyond};
+use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
@@ -66,7 +67,7 @@ const HEADLINES: [&str; 7] = ["events", "bandwidth", "time", "reads", "writes", 
 const EITHER: [&str; 5] = ["reads", "writes", "fsyncs", "read_rate", "write_rate"];
 const LATENCIES: [(&str, &str); 3] =
     [("min", "latency_min"), ("mean", "latency_mean"), ("max", "latency_max")];
-/// Options that change what is measured and that the text does not tell: name, as what it stands in
+/// Options that change what is measured and that the text does not print: name, as what it stands in
 /// a key, and its default.
 const OPTIONS: [(&str, &str, &str); 12] = [
     ("--memory-access-mode", "access", "seq"),
@@ -82,7 +83,7 @@ const OPTIONS: [(&str, &str, &str); 12] = [
     ("--table-size", "rows", "10000"),
     ("--oltp-table-size", "rows", "10000"),
 ];
-/// Options that the text tells, or that say how long and how loudly to run.
+/// Options that the text gives, or that say how long and how loudly to run.
 const TOLD: &str = "--test --threads --num-threads --time --max-time --events --max-requests \
     --cpu-max-prime --memory-block-size --memory-total-size --memory-oper --memory-scope \
     --file-num --file-test-mode --file-block-size --file-total-size --file-extra-flags \
@@ -112,7 +113,7 @@ fn read(text: &str) -> Vec<Imported> {
     static TABLE: Table = Table::new(lines::LINES);
     let log: Log = log(text, "sysbench", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
-    // Tests of which nothing tells what they are can be of two kinds.
+    // Unknown tests can be of two kinds.
     let several =
         [false, true].iter().all(|kind| log.runs.iter().any(|run| is_of_one_event(run) == Some(*kind)));
     for run in &log.runs {
@@ -123,14 +124,14 @@ fn read(text: &str) -> Vec<Imported> {
         let whole = ["time", "events", "end"].iter().all(|name| run.hit(name).is_some());
         let version = run.text("version").unwrap_or_default().to_string();
         let further = further(run);
-        // Databases are asked for with names and passwords, which nobody wants to see again.
+        // Databases are asked for with names and passwords, which must not be shown.
         let shown = further.split(' ').filter(|word| !DATABASES.iter().any(|one| word.starts_with(one)));
         let shown = shown.collect::<Vec<_>>().join(" ");
         let work = is_of_one_event(run).filter(|one| *one && several);
         let work = work.map_or(String::new(), |_| "one event of each thread".to_string());
         let facts = vec![("sysbench", version), ("options", shown), ("", further), ("work", work)];
-        if let Some((builder, against)) = results.of(run, facts, whole) {
-            figures(run, builder, against);
+        if let Some((builder, faults)) = results.of(run, facts, whole) {
+            figures(run, builder, faults);
         }
     }
     results.finish_with(&log, &HEADLINES)
@@ -142,13 +143,13 @@ fn further(run: &Run) -> String {
     let is_cut = run.hit("options").is_none();
     let told = options(TOLD).into_iter().chain(OPTIONS.map(|(option, _, _)| option));
     let known: Vec<&str> = told.filter(|_| !is_cut).collect();
-    let left = run.asked.as_ref().map_or(String::new(), |asked| asked.without(&[], &known));
+    let left = run.command.as_ref().map_or(String::new(), |command| command.without(&[], &known));
     left.split(' ').filter(|word| word.starts_with("--")).collect::<Vec<_>>().join(" ")
 }
 
 /// The names of tests and scripts that a command may mean.
 fn asked_tests<'a>(run: &'a Run) -> impl Iterator<Item = &'a str> {
-    let words = run.asked.iter().flat_map(|asked| &asked.words);
+    let words = run.command.iter().flat_map(|command| &command.words);
     words.filter_map(|word| {
         let name =
             word.strip_prefix("--test=").or(Some(word.as_str()).filter(|word| !word.starts_with('-')))?;
@@ -176,8 +177,8 @@ fn test_of(run: &Run) -> &'static str {
         _ if has("transactions") => "sql",
         _ => {
             let known = ["cpu", "memory", "threads", "mutex", "fileio"];
-            let asked = asked_tests(run).find_map(|name| known.into_iter().find(|test| *test == name));
-            asked.unwrap_or(if has("eps") { "cpu" } else { "untold" })
+            let command = asked_tests(run).find_map(|name| known.into_iter().find(|test| *test == name));
+            command.unwrap_or(if has("eps") { "cpu" } else { "untold" })
         }
     }
 }
@@ -249,15 +250,15 @@ fn settings(run: &Run, test: &str, put: &mut dyn FnMut(&str, &str)) {
         }
     }
     for (option, name, default) in OPTIONS {
-        let asked = run.asked.as_ref().and_then(|asked| asked.value(&[option]));
-        if let Some(text) = asked.filter(|text| *text != default) {
+        let command = run.command.as_ref().and_then(|command| command.value(&[option]));
+        if let Some(text) = command.filter(|text| *text != default) {
             put(name, text);
         }
     }
 }
 
 /// The series of a run.
-fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
+fn figures(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     for warning in run.texts("warning") {
         let remark = format!("it warns: {}", short(warning));
         if !builder.remarks.contains(&remark) && builder.remarks.len() < 20 {
@@ -266,7 +267,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     }
     let stopped = ["fatal", "killed"].iter().flat_map(|name| run.all(name));
     let stopped: Vec<&str> = stopped.filter_map(|hit| hit.text("value")).collect();
-    stopped.iter().for_each(|text| against.interrupted(text));
+    stopped.iter().for_each(|text| faults.interrupted(text));
     let test = test_of(run);
     let mut figures = keys(run, test, builder);
     let has_rates = rates(run, &mut figures);
@@ -280,7 +281,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
         return figures.unfinished(metric, stopped.first().copied());
     }
     latencies(run, &mut figures);
-    let each = |line: &'static str| run.all(line).filter_map(|hit| hit.number("value")).take(MOST_EACH);
+    let each = |line: &'static str| run.all(line).filter_map(|hit| hit.number("value")).take(MAX_EACH);
     each("each").for_each(|rate| figures.put("interval_events", Ok(rate.value)));
     each("each_moved").for_each(|rate| figures.put("interval_bandwidth", Ok(rate.value * MIB / 1e9)));
     let fairness = run.hit("fairness").and_then(|hit| Some((hit.number("value")?, hit.number("deviation")?)));
@@ -288,7 +289,7 @@ fn figures(run: &Run, builder: &mut Builder, against: &mut Against) {
     if let Some((mean, deviation)) = fairness.filter(|(mean, _)| mean.value > 0.0 && has_threads) {
         figures.put("unfairness", Ok(deviation.value / mean.value));
     }
-    check(run, against);
+    check(run, faults);
 }
 
 /// The rates of what a test did; whether there were any.
@@ -335,7 +336,7 @@ fn whole(run: &Run, test: &str, has_rates: bool, figures: &mut Figures) -> bool 
         return true;
     }
     let printed = number(run, "eps").or(number(run, "eps_all")).map(|rate| rate.value);
-    // Of a number at the end of a text nobody knows whether it is whole.
+    // A number at the end of a text may be cut.
     let is_whole = run.hits.last().is_some_and(|last| last.name != "events");
     let counted = number(run, "events").zip(time).filter(|(_, time)| is_whole && time.value > 0.0);
     let rate = printed.or(counted.map(|(events, time)| events.value / time.value));
@@ -348,7 +349,13 @@ fn latencies(run: &Run, figures: &mut Figures) {
         let ms = hit.number("value")?.value;
         Some(if hit.text("seconds").is_some() { ms * 1e6 } else { ms * 1e3 })
     };
-    let least = |value: f64| if value > 0.0 { Ok(value) } else { Err("it prints 0, which is less than its last digit".to_string()) };
+    let least = |value: f64| {
+        if value > 0.0 {
+            Ok(value)
+        } else {
+            Err("it prints 0, which is less than its last digit".to_string())
+        }
+    };
     for (line, metric) in LATENCIES {
         if let Some(value) = run.hit(line).and_then(micros) {
             figures.put(metric, least(value));
@@ -387,22 +394,22 @@ fn latencies(run: &Run, figures: &mut Figures) {
 }
 
 /// Whether its figures are each other's.
-fn check(run: &Run, against: &mut Against) {
+fn check(run: &Run, faults: &mut Faults) {
     let exact = |number: Number| Number { rounding: 0.0, ..number };
     let (events, time) = (number(run, "events").map(exact), number(run, "time"));
     let rate = number(run, "eps").or(number(run, "eps_all"));
-    against.rate("events per second", [rate, events, time], |rate, events, time| {
+    faults.rate("events per second", [rate, events, time], |rate, events, time| {
         format!("it says {rate}; {events} events in {time} s are another rate")
     });
     let block = run.hit("block").and_then(|hit| hit.scaled("value", 1024.0));
     let moved = number(run, "moved").map(|rate| rate.times(MIB));
     let one = Number { value: 1.0, rounding: 0.0 };
     let bytes = block.zip(number(run, "operations")).map(|(block, count)| count.times(block.value));
-    against.rate("MiB/sec", [moved, bytes, Some(one)], |_, bytes, _| {
+    faults.rate("MiB/sec", [moved, bytes, Some(one)], |_, bytes, _| {
         format!("the blocks add up to {bytes} bytes, not to the printed amount")
     });
     let mean = run.hit("fairness").and_then(|hit| hit.number("value"));
-    against.rate("events", [mean, events, number(run, "threads").map(exact)], |mean, events, threads| {
+    faults.rate("events", [mean, events, number(run, "threads").map(exact)], |mean, events, threads| {
         format!("{threads} threads with {mean} events each are not its {events} events")
     });
 }

@@ -1,8 +1,8 @@
 //! Results of sysbench: recordings of our own, and made-up ones of old versions.
 
 use super::{FORMAT, is_one, lines};
+use crate::faults::{FIGURES_DISAGREE, INTERRUPTED};
 use crate::kit::Table;
-use crate::own::{FIGURES_DISAGREE, INTERRUPTED};
 use crate::tests::{figure, only, recorded, rules, skipped, values};
 use crate::{Imported, read};
 

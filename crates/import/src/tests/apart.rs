@@ -1,4 +1,4 @@
-//! What one text tells apart is never one series: before and after, machines, kernels, compilers,
+//! What one text distinguishes is never one series: before and after, machines, kernels, compilers,
 //! labels, sides of a comparison; and what is the same stays one.
 
 use super::recorded;
@@ -296,7 +296,7 @@ fn copies_below_two_headings_are_two_results() {
         if text.len() > 5_000 || text.lines().any(is_prompt) {
             continue;
         }
-        // Parts of these have nothing that tells a run of theirs from the rest of the one before.
+        // Parts of these have nothing that distinguishes a run from the rest of the one before.
         let is_whole = ["fio", "sockperf", "lmbench-raw", "iperf", "unixbench"]
             .iter()
             .any(|name| case.name.starts_with(name));

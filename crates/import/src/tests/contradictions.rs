@@ -2,10 +2,10 @@
 //! amount over its time, and a higher percentile is never less than a lower one.
 
 use super::{recorded, rules};
-use crate::{Imported, own, read};
+use crate::{Imported, faults, read};
 
 fn accused(all: &[Imported]) -> bool {
-    all.iter().any(|one| rules(one).contains(&own::FIGURES_DISAGREE))
+    all.iter().any(|one| rules(one).contains(&faults::FIGURES_DISAGREE))
 }
 
 /// Each file is calm, and accused with another number in one place.
@@ -19,7 +19,11 @@ fn each(cases: &[(&str, &str, &str)]) {
         let all = read(edited.as_bytes()).expect(name);
         assert!(accused(&all), "{name}: {instead} for {part}");
         let findings = || all.iter().flat_map(|one| &one.findings);
-        assert_eq!(findings().filter(|one| one.rule == own::FIGURES_DISAGREE).count(), 1, "{name}: {part}");
+        assert_eq!(
+            findings().filter(|one| one.rule == faults::FIGURES_DISAGREE).count(),
+            1,
+            "{name}: {part}"
+        );
     }
 }
 

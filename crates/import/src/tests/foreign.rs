@@ -11,7 +11,7 @@ use crate::{Figure, Imported, read};
 /// What is written beside a case.
 const EXPECTED: &str = "expected";
 /// More figures without a value are counted.
-const MOST_OF_ONE_REASON: usize = 5;
+const MAX_OF_ONE_REASON: usize = 5;
 
 pub struct Case {
     pub name: String,
@@ -78,7 +78,11 @@ pub fn told(results: &anyhow::Result<Vec<Imported>>) -> String {
         let reasons: BTreeSet<String> = without.iter().map(|figure| reason(figure)).collect();
         for why in reasons {
             let own: Vec<&&Figure> = without.iter().filter(|figure| reason(figure) == why).collect();
-            if own.len() > MOST_OF_ONE_REASON { line(format!("  {} figures: none: {why}", own.len())) } else { own.iter().for_each(|one| line(format!("  {}", figure(one)))) }
+            if own.len() > MAX_OF_ONE_REASON {
+                line(format!("  {} figures: none: {why}", own.len()))
+            } else {
+                own.iter().for_each(|one| line(format!("  {}", figure(one))))
+            }
         }
         for index in &one.index {
             let number = |value: Option<f64>| value.map_or("none".to_string(), |value| format!("{value:.1}"));

@@ -1,4 +1,4 @@
-//! Formats that are told by tables, on files of other projects and as tables.
+//! Formats that are tables, on files of other projects and as tables.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ fn what_another_project_collected_is_read() {
     let wrk = |threads: u32, connections: u32, metric: &str| {
         format!("network.wrk@free/connections={connections}&threads={threads}#{metric}")
     };
-    // File, the begin of a line, which of its words, what one of it is in the figure's unit, key.
+    // File, the start of a line, which of its words, what one of it is in the figure's unit, key.
     let rows: [(&str, &str, usize, f64, String); 10] = [
         ("stream/StreamExample.txt", "Triad:", 1, 1e-3, triad(4)),
         ("stream/StreamExample.txt", "Copy:", 1, 1e-3, triad(4).replace("triad", "copy")),

@@ -101,7 +101,7 @@ fn versions_and_numbers_of_cores_stay_apart() {
 }
 
 /// A text without scores has none, whether it is of the free edition, of a page that was not read,
-/// or without the line that tells the version.
+/// or without the line that gives the version.
 #[test]
 fn what_is_not_told_is_no_figure() {
     for text in [recorded("geekbench-free.txt"), recorded("geekbench-yabs-blank.txt").replace("419", "")] {

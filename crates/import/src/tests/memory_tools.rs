@@ -9,7 +9,7 @@ use super::recorded;
 use crate::kit::{Pattern, Table};
 use crate::{bw_mem, core_to_core, mlc, multichase, read};
 
-/// File, the begin of a line, which of them, which of its words, what one of it is, key.
+/// File, the start of a line, which of them, which of its words, what one of it is, key.
 #[rustfmt::skip]
 const ROWS: &[(&str, &str, usize, usize, f64, &str)] = &[
     ("multichase.txt", "1795971", 0, 1, 1.0, "memory.multichase@one-cpu?chase=parallel4&stride=256/bytes=16777216&threads=1#latency_min"),
@@ -95,7 +95,7 @@ fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
     }
 }
 
-/// Without its command a number alone is nobody's, and a matrix does not tell how it was made.
+/// Without its command a number alone is nobody's, and a matrix does not say how it was made.
 #[test]
 fn what_a_text_does_not_tell_is_in_no_key() {
     assert!(read(b"multichase\n 101.5\n").is_err());

@@ -158,7 +158,7 @@ fn unfounded(known: &[Known], seed: u64) -> Option<String> {
     let other = &known[random.usize(0..known.len())];
     let change = CHANGES[(seed as usize / known.len()) % CHANGES.len()];
     let text = changed(change, &own.text, &other.text, &mut random);
-    // A cut may take what a key tells, and leave the figure.
+    // A cut may remove a part of a key, and leave the figure.
     // What one job of several did may be what all did that are left.
     let metric = |key: &str| key.rsplit('#').next().unwrap_or_default().trim_end_matches("_each").to_string();
     let of_metric = |key: &str| -> Vec<f64> {
@@ -264,7 +264,7 @@ fn no_real_file_is_accused() {
         let Ok(results) = read(&std::fs::read(&path).expect("readable")) else { continue };
         let rules: Vec<&str> =
             results.iter().flat_map(|one| &one.findings).map(|finding| finding.rule.as_str()).collect();
-        let accused = rules.contains(&crate::own::FIGURES_DISAGREE);
+        let accused = rules.contains(&crate::faults::FIGURES_DISAGREE);
         assert!(!accused, "{}: {rules:?}", path.display());
     }
 }

@@ -2,7 +2,7 @@
 //! source, versions 5.1.2 to 6.0 (`Run`, `src/whets.c`).
 
 use super::Section;
-use crate::own::finding;
+use crate::faults::finding;
 use model::{Fact, Finding, Severity};
 
 pub const NO_CPUS: &str = "unixbench-no-cpus";
@@ -60,10 +60,10 @@ pub const EIGHT_EXPLAINED: &[(&str, &str)] = &[
 ];
 
 /// Copies that a test of the index may have before version 6.
-const MOST_COPIES: u32 = 16;
+const MAX_COPIES: u32 = 16;
 /// An excess over what the CPUs can do is scatter up to this factor.
 const SCATTER: f64 = 1.1;
-/// Above this gain, eight scripts at once ran on several CPUs.
+/// LinesAbove this gain, eight scripts at once ran on several CPUs.
 const GAIN: f64 = 1.2;
 
 const WHETSTONE: &str = "Double-Precision Whetstone";
@@ -112,11 +112,11 @@ fn capped(sections: &[Section]) -> Option<Finding> {
     };
     let fact = |section: &Section| {
         let copies = section.copies?;
-        let cpus = section.cpus().filter(|cpus| *cpus > MOST_COPIES);
-        if copies > MOST_COPIES && is_empty(section) {
+        let cpus = section.cpus().filter(|cpus| *cpus > MAX_COPIES);
+        if copies > MAX_COPIES && is_empty(section) {
             return Some(Fact::new(format!("{copies} copies"), "no test ran", section.words()));
         }
-        let cpus = cpus.filter(|_| copies == MOST_COPIES)?;
+        let cpus = cpus.filter(|_| copies == MAX_COPIES)?;
         Some(Fact::new(format!("{copies} copies"), format!("of {cpus} CPUs"), section.words()))
     };
     finding(

@@ -20,7 +20,7 @@ pub struct Table {
 impl Table {
     /// What it prints beside what its rows come to. `told` gives the score that the section's own
     /// line of a test has.
-    pub fn index(&self, copies: Option<u32>, told: impl Fn(&str) -> Option<f64>) -> Index {
+    pub fn index(&self, copies: Option<u32>, score_of: impl Fn(&str) -> Option<f64>) -> Index {
         let mut remarks: Vec<String> = Vec::new();
         let mut tests = Vec::new();
         for row in &self.rows {
@@ -35,7 +35,7 @@ impl Table {
                     .filter(|baseline| *baseline > 0.0)
                     .map(|base| row.result / base * SCALE),
             });
-            remarks.extend(wrong(row, told(&row.title)));
+            remarks.extend(wrong(row, score_of(&row.title)));
         }
         let complete = self.title != INDEX || missing(&tests).is_empty();
         if !complete {

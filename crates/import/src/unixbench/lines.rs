@@ -8,7 +8,7 @@ pub enum Line {
     Banner { version: String },
     /// `System: rpi5: GNU/Linux`
     System { host: String },
-    /// What else the head of a report tells: label and value.
+    /// Another fact in the head of a report: label and value.
     Fact(&'static str, String),
     /// `Benchmark Run: Tue Nov 12 2024 15:00:50 - 15:28:47`: a section begins.
     Run { when: String },
@@ -84,7 +84,7 @@ fn head(line: &str) -> Option<Line> {
             Some(Line::Fact("cpu_model", model.trim().rsplit_once('(')?.0.trim().to_string()))
         }
         "Benchmark Run" => Some(run_of(value).unwrap_or_else(|| Line::Run { when: value.to_string() })),
-        // Some kernels tell no model.
+        // Some kernels print no model.
         _ if label.strip_prefix("CPU ").is_some_and(is_count) => {
             Some(Line::Fact("cpu_model", value.rsplit_once('(')?.0.trim().to_string()))
         }
@@ -149,8 +149,8 @@ fn index(line: &str) -> Option<Line> {
     let (rest, index) = last_word(line)?;
     let (rest, result) = last_word(rest)?;
     let (title, baseline) = last_word(rest)?;
-    let told = |word: &str| if word == "---" { Some(None) } else { number(word).map(Some) };
-    let (baseline, index, result) = (told(baseline)?, told(index)?, number(result)?);
+    let optional = |word: &str| if word == "---" { Some(None) } else { number(word).map(Some) };
+    let (baseline, index, result) = (optional(baseline)?, optional(index)?, number(result)?);
     Some(Line::Row(Row { title: title.to_string(), baseline, result, index }))
 }
 

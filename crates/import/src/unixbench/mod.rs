@@ -25,7 +25,7 @@ const GENERAL: &str = "UnixBench drops the worst third of a test's passes, so no
                        the rest, and its tests run wherever the scheduler puts them";
 
 /// More hosts, sections, or lines of a kind in one section are a mistake or an attack.
-const MOST: usize = 200;
+const MAX_PARTS: usize = 200;
 
 /// Whether a text is a report, or a part of one.
 fn is_one(text: &str) -> bool {
@@ -77,9 +77,9 @@ fn read(text: &str) -> Vec<Imported> {
             other.host == report.host && !report.sections.is_empty() && report.sections.iter().all(is_there)
         };
         match reports.iter().position(repeats) {
-            Some(known) if reports[known].sections.len() > MOST => {}
+            Some(known) if reports[known].sections.len() > MAX_PARTS => {}
             Some(known) => reports[known].sections.extend(report.sections),
-            None if reports.len() < MOST => reports.push(report),
+            None if reports.len() < MAX_PARTS => reports.push(report),
             None => left_out += 1,
         }
     }
@@ -105,12 +105,12 @@ impl Report {
             let fits = known.get(&says).copied().or(Some(last).filter(|last| !again(&all[*last])));
             match fits {
                 // Those that are too many are left out.
-                Some(fits) if all[fits].sections.len() > MOST => {}
+                Some(fits) if all[fits].sections.len() > MAX_PARTS => {}
                 Some(fits) => {
                     all[fits].sections.push(section);
                     known.insert(says, fits);
                 }
-                None if all.len() > MOST => left_out += 1,
+                None if all.len() > MAX_PARTS => left_out += 1,
                 None => {
                     known.insert(says, all.len());
                     all.push(Report { sections: vec![section], ..empty() });
@@ -151,12 +151,12 @@ fn split(text: &str) -> Vec<Report> {
             Some(Line::Banner { version }) => {
                 let fact = ("unixbench", version);
                 if in_head || !report.sections.is_empty() {
-                        report.heading(&heading);
-                        reports.push(Report { facts: vec![fact], above: heading, ..Report::default() });
-                    } else {
-                        report.facts.push(fact);
-                        report.above = heading;
-                    }
+                    report.heading(&heading);
+                    reports.push(Report { facts: vec![fact], above: heading, ..Report::default() });
+                } else {
+                    report.facts.push(fact);
+                    report.above = heading;
+                }
             }
             Some(Line::System { host }) => report.host = host,
             Some(Line::Fact(label, value)) => report.facts.push((label, value)),
@@ -232,7 +232,7 @@ impl Section {
 
     fn take(&mut self, line: Line) {
         let rows: usize = self.tables.iter().map(|table| table.rows.len() + 1).sum();
-        if self.tests.len().max(self.failed.len()).max(rows) >= MOST {
+        if self.tests.len().max(self.failed.len()).max(rows) >= MAX_PARTS {
             self.too_many = true;
             return;
         }
@@ -284,15 +284,15 @@ fn imported(report: Report) -> Imported {
     let mut builder = Builder::new(FORMAT, &host);
     facts.iter().for_each(|(label, value)| builder.fact(label, value));
     builder.remarks.push(GENERAL.to_string());
-    if sections.len() > MOST || sections.iter().any(|section| section.too_many) {
+    if sections.len() > MAX_PARTS || sections.iter().any(|section| section.too_many) {
         builder
             .remarks
-            .push(format!("more than {MOST} sections, or lines in one of them: the rest was left out"));
+            .push(format!("more than {MAX_PARTS} sections, or lines in one of them: the rest was left out"));
     }
     if left_out > 0 {
-        builder.remarks.push(format!("more than {MOST} results: the rest was left out"));
+        builder.remarks.push(format!("more than {MAX_PARTS} results: the rest was left out"));
     }
-    sections.truncate(MOST);
+    sections.truncate(MAX_PARTS);
     let mut indices = Vec::new();
     let mut seen: Vec<&Section> = Vec::new();
     for section in &sections {
@@ -313,10 +313,10 @@ fn imported(report: Report) -> Imported {
         }
         section.figures(&mut builder);
         for table in &section.tables {
-            let told = |title: &str| {
+            let score_of = |title: &str| {
                 section.tests.iter().find(|test| test.title == title).and_then(|test| test.value)
             };
-            let found = table.index(section.copies, told);
+            let found = table.index(section.copies, score_of);
             if !found.remark.is_empty() {
                 builder.remarks.push(format!("{}: {}: {}", section.words(), found.title, found.remark));
             }
@@ -339,7 +339,7 @@ fn imported(report: Report) -> Imported {
         let quoted: Vec<String> = unknown.iter().map(|line| format!("{line:?}")).collect();
         builder.remarks.push(format!("lines that are not part of a report: {}{rest}", quoted.join(", ")));
     }
-    builder.remarks.truncate(MOST);
+    builder.remarks.truncate(MAX_PARTS);
     let imported = Imported { index: indices, ..builder.finish() };
     let more = more_than_copies(&beyond(&imported)).into_iter();
     Imported { findings: more.chain(doubts::findings(&sections)).collect(), ..imported }
@@ -374,11 +374,15 @@ impl Section {
             }
         }
         let has_line = |title: &str| self.tests.iter().any(|test| test.title == title);
-        // Where somebody kept the table alone.
+        // Where only the table was kept.
         for row in self.tables.iter().flat_map(|table| &table.rows).filter(|row| !has_line(&row.title)) {
             let unit = titled(&row.title).map_or("", |test| test.unit);
             if let Some(meaning) = meaning(&row.title, unit, self.copies, "from the table of the index") {
-                if row.result > 0.0 { builder.value(meaning, row.result) } else { builder.missing(meaning, "a score of 0".to_string()) }
+                if row.result > 0.0 {
+                    builder.value(meaning, row.result)
+                } else {
+                    builder.missing(meaning, "a score of 0".to_string())
+                }
             }
         }
         for (title, why) in self.failed.iter().filter(|(title, _)| !has_line(title)) {
@@ -389,8 +393,9 @@ impl Section {
         }
         let has_row =
             |title: &str| self.tables.iter().any(|table| table.rows.iter().any(|row| row.title == title));
-        let told = |title: &str| has_line(title) || has_row(title);
-        let absent: Vec<&str> = TESTS.iter().map(|test| test.title).filter(|title| !told(title)).collect();
+        let score_of = |title: &str| has_line(title) || has_row(title);
+        let absent: Vec<&str> =
+            TESTS.iter().map(|test| test.title).filter(|title| !score_of(title)).collect();
         if !absent.is_empty() {
             let all = absent.len() == TESTS.len();
             let which = if all { "any of the twelve".to_string() } else { absent.join(", ") };

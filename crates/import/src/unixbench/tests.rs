@@ -83,7 +83,7 @@ fn a_whole_report() {
             .iter()
             .all(|one| one.recomputed.is_some_and(|score| (score - one.score.unwrap_or(0.0)).abs() < 0.06))
     );
-    // What every report is told, and nothing else.
+    // What every report has, and nothing else.
     assert_eq!(found.remarks, [super::GENERAL]);
     assert!(
         found.figures.iter().all(|figure| figure.judged.analysis.verdict.kind == VerdictKind::Unverified)
@@ -173,7 +173,13 @@ fn the_ends_of_lines_marks_and_languages_do_not_matter() {
     assert_eq!(read(&latin).expect("a report")[0], whole);
     // A comma instead of the point, as some languages have it.
     let plain = report();
-    let comma = plain.lines().map(|line| if line.contains("samples") || line.contains("Index Score") { line.replace('.', ",") + "\n" } else { line.to_string() + "\n" });
+    let comma = plain.lines().map(|line| {
+        if line.contains("samples") || line.contains("Index Score") {
+            line.replace('.', ",") + "\n"
+        } else {
+            line.to_string() + "\n"
+        }
+    });
     let comma: String = comma.collect();
     let mut found = one(&comma);
     [&mut found, &mut whole]
@@ -215,7 +221,13 @@ fn damage_is_said() {
     let broken: String = report()
         .lines()
         .filter(|line| !line.starts_with("Process Creation"))
-        .map(|line| if line.starts_with("Execl") && line.contains("samples") { "Execl Throughput                         no output\n".to_string() } else { line.to_string() + "\n" })
+        .map(|line| {
+            if line.starts_with("Execl") && line.contains("samples") {
+                "Execl Throughput                         no output\n".to_string()
+            } else {
+                line.to_string() + "\n"
+            }
+        })
         .collect();
     let found = one(&broken
         .replace("Index Values ", "Partial Index")
@@ -237,7 +249,7 @@ fn damage_is_said() {
     assert!(reason(&failed, "pipe@free?copies=1").contains("no valid score"));
     assert!(reason(&failed, "spawn@free?copies=1").contains("no output"));
     assert!(says(&failed, "\"hello\"") && failed.index.is_empty());
-    // Other tests keep their own names; without the line that tells it there is no number of
+    // Other tests keep their own names; without the line that gives it there is no number of
     // copies.
     let other = one("Benchmark Run: x\n2D graphics: rectangles   12.5 score (3.0 s, 2 samples)\n");
     assert_eq!(median(&other, "2d-graphics-rectangles@free"), Some(12.5));
@@ -335,7 +347,7 @@ fn what_is_read_for_something_else_is_said() {
         found.flat_map(|(_, facts)| facts).collect()
     };
     let plain = report();
-    // Twice the score on four CPUs is nothing to tell; eight scripts at once are 1.13 times one of
+    // Twice the score on four CPUs is no finding; eight scripts at once are 1.13 times one of
     // the baseline, and here as well.
     assert_eq!(doubts(&plain), []);
     assert_eq!(of(&plain.replace("4 CPUs in", "0 CPUs in"), NO_CPUS), ["0"]);

@@ -5,7 +5,7 @@ use regex::Regex;
 use std::collections::BTreeSet;
 
 use super::sides::skeleton;
-use super::{LEAST_LINES, MOST_SOURCES, MOSTLY, Plain};
+use super::{MAX_SOURCES, MIN_LINES, MOSTLY, Plain};
 use crate::above::prompt;
 use crate::kit::Expression;
 
@@ -38,20 +38,20 @@ const OWN: [&str; 25] = [
     "MIXED",
 ];
 /// Lines of each source by which it is held beside others.
-const MOST_TRIED: usize = 500;
+const MAX_TRIED: usize = 500;
 /// A line of a result that begins with a name has fewer numbers behind it.
-const MOST_VALUES: usize = 20;
+const MAX_VALUES: usize = 20;
 
 /// The last calls above a log, which are of each of its sources.
 pub fn calls<'t>(above: impl DoubleEndedIterator<Item = &'t str>) -> String {
-    const MOST: usize = 5;
-    const LONGEST: usize = 1000;
-    let is_call = |line: &&str| line.len() <= LONGEST && prompt(line).is_some();
-    let last: Vec<&str> = above.rev().filter(is_call).take(MOST).collect();
+    const MAX_CALLS: usize = 5;
+    const MAX_CALL_BYTES: usize = 1000;
+    let is_call = |line: &&str| line.len() <= MAX_CALL_BYTES && prompt(line).is_some();
+    let last: Vec<&str> = above.rev().filter(is_call).take(MAX_CALLS).collect();
     last.into_iter().rev().map(|line| format!("{line}\n")).collect()
 }
 
-/// The texts of all that a line's begin names: those are the first two groups of the pattern, and
+/// The texts of all that a line's start names: those are the first two groups of the pattern, and
 /// what stands there. A call above is of each, and what else stands there of none.
 fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
     let (mut all, mut count): (Vec<Plain>, usize) = (Vec::new(), 0);
@@ -75,12 +75,12 @@ fn by(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
         count += usize::from(found.is_some());
         all[last].text.push_str(group(2).unwrap_or(line));
         all[last].text.push('\n');
-        if all.len() > MOST_SOURCES {
+        if all.len() > MAX_SOURCES {
             return None;
         }
     }
     all.iter_mut().for_each(|one| one.text.insert_str(0, &calls));
-    (count >= LEAST_LINES && count as f64 >= MOSTLY * filled.len() as f64).then_some(all)
+    (count >= MIN_LINES && count as f64 >= MOSTLY * filled.len() as f64).then_some(all)
 }
 
 fn is_named(one: &&Plain) -> bool {
@@ -89,7 +89,7 @@ fn is_named(one: &&Plain) -> bool {
 
 /// What a text's first lines are without their numbers, each once.
 fn skeletons(one: &Plain) -> BTreeSet<String> {
-    one.text.lines().take(MOST_TRIED).map(skeleton).filter(|line| !line.is_empty()).collect()
+    one.text.lines().take(MAX_TRIED).map(skeleton).filter(|line| !line.is_empty()).collect()
 }
 
 /// `HOST: LINE`, `FILE:LINE` of `grep -H`, and what `mpirun --tag-output` writes. Each of several
@@ -117,9 +117,8 @@ fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
     };
     let several = own.len() > 1 && own.iter().all(is_log) && (0..own.len()).all(is_alike);
     // No name has so many values.
-    let is_row = |line: &String| line.matches('0').count() >= MOST_VALUES;
-    let alone =
-        own.len() == 1 && (own[0].len() >= LEAST_LINES && is_log(&own[0]) || own[0].iter().any(is_row));
+    let is_row = |line: &String| line.matches('0').count() >= MAX_VALUES;
+    let alone = own.len() == 1 && (own[0].len() >= MIN_LINES && is_log(&own[0]) || own[0].iter().any(is_row));
     (several || alone).then_some(all)
 }
 
@@ -164,7 +163,7 @@ mod tests {
             }
             let alone = text(one, &LINES);
             assert_eq!(each(of_hosts(&alone.lines().collect::<Vec<_>>())), [(one.to_string(), whole)]);
-            let row = ["5"; MOST_VALUES].join(";");
+            let row = ["5"; MAX_VALUES].join(";");
             let rows = text(one, &[row.as_str(); 3]);
             let expected = [(one.to_string(), format!("{row}\n").repeat(3))];
             assert_eq!(each(of_hosts(&rows.lines().collect::<Vec<_>>())), expected);
@@ -179,7 +178,7 @@ mod tests {
             "sockperf: Total 5 of 7\nsockperf: Summary 3\nsockperf: ---> percentile 50 = 1\n",
             "read: 1 MB/s of 5\nwrite: 2 MB/s of 5\nread: 3 IOPS x\nwrite: 4 times y\n",
             "a: one\nb: two\n",
-            &format!("speeds: {}\n", ["5"; MOST_VALUES - 1].join(" ")).repeat(3),
+            &format!("speeds: {}\n", ["5"; MAX_VALUES - 1].join(" ")).repeat(3),
         ] {
             assert_eq!(of_hosts(&text.lines().collect::<Vec<_>>()), None, "{text}");
         }

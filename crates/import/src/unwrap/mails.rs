@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-/// So many signs make a text one: no tool prints `=3D` by itself.
-const FEWEST: usize = 2;
+/// A text with as many `=3D` is one: no tool prints it by itself.
+const MIN_SIGNS: usize = 2;
 
 /// A text without them; itself where it has none.
 pub fn unencoded(text: &str) -> Cow<'_, str> {
-    if text.matches("=3D").count() < FEWEST {
+    if text.matches("=3D").count() < MIN_SIGNS {
         return Cow::Borrowed(text);
     }
     let mut bytes: Vec<u8> = Vec::with_capacity(text.len());
@@ -38,7 +38,7 @@ pub fn unencoded(text: &str) -> Cow<'_, str> {
 /// A text as a mail has it, in lines of 75 letters; itself where it has too few signs for one.
 #[cfg(test)]
 pub fn encoded(text: &str) -> String {
-    if text.matches('=').count() < FEWEST || !text.is_ascii() {
+    if text.matches('=').count() < MIN_SIGNS || !text.is_ascii() {
         return text.to_string();
     }
     let line = |line: &str| {

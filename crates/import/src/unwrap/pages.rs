@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::LEAST_LINES;
+use super::MIN_LINES;
 use crate::kit::Expression;
 
 /// Names of tags, since results have words in such brackets, too.
@@ -24,7 +24,7 @@ pub fn is_page(text: &str) -> bool {
 pub fn is_wrapped(text: &str) -> bool {
     static BEGIN: Expression = Expression::new(r"(?i)^\s*<(?:!doctype|[a-z][a-z0-9]*(?:\s[^<>]*)?/?>)");
     let begins = |line: &&str| line.contains("<!DOCTYPE") || line.contains("<!doctype") || is_page(line);
-    let has_lines = text.lines().nth(LEAST_LINES - 1).is_some();
+    let has_lines = text.lines().nth(MIN_LINES - 1).is_some();
     has_lines && text.lines().find(begins).is_some_and(|line| !BEGIN.is_match(line))
 }
 
@@ -77,7 +77,11 @@ fn in_rows(page: &str) -> String {
         let is_line = !BREAK.replace_all(inner.as_str().trim(), "").contains('\n');
         let joins = is_line && beside == Some(after) && between.trim().is_empty();
         rows.push_str(if joins { "" } else { between });
-        if is_line { rows.extend([&found[1], inner.as_str().trim(), "</td>"]) } else { rows.push_str(whole.as_str()) }
+        if is_line {
+            rows.extend([&found[1], inner.as_str().trim(), "</td>"])
+        } else {
+            rows.push_str(whole.as_str())
+        }
         after = whole.end();
         beside = is_line.then_some(after);
     }

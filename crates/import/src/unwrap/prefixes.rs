@@ -1,15 +1,15 @@
-//! Logs: what put a prefix before each line of what somebody printed.
+//! Logs: what put a prefix before each line of what a program printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{LEAST_LINES, MOSTLY, Plain, hosts};
+use super::{MIN_LINES, MOSTLY, Plain, hosts};
 use crate::above::prompt;
 use crate::kit::Expression;
 
-/// What logs put before each line: `source` tells who printed it, `text` is the line, and `part`
+/// What logs put before each line: `source` names who printed it, `text` is the line, and `part`
 /// says that it goes on in the next.
 const PREFIXES: [&str; 18] = [
     // kubectl logs --prefix
@@ -48,7 +48,7 @@ const PREFIXES: [&str; 18] = [
     r"^(?:\d\d:\d\d:\d\d(?:[.,]\d+)?|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\])(?: (?P<text>.*))?$",
 ];
 /// Processes of one log among which those that wrote at once are looked for.
-const MOST_PROCESSES: usize = 100;
+const MAX_PROCESSES: usize = 100;
 
 /// The texts of a log's sources; the text itself where it is no log.
 pub fn unprefixed(plain: Plain) -> Vec<Plain> {
@@ -57,7 +57,7 @@ pub fn unprefixed(plain: Plain) -> Vec<Plain> {
     let lines: Vec<&str> = plain.text.lines().collect();
     let filled = lines.iter().filter(|line| !line.trim().is_empty()).count();
     let is_most = |count: usize| {
-        let least = if count == filled { 1 } else { LEAST_LINES };
+        let least = if count == filled { 1 } else { MIN_LINES };
         count >= least && count as f64 >= MOSTLY * filled as f64
     };
     if let Some(text) = of_json_log(&lines).filter(|text| is_most(text.lines().count())) {
@@ -132,7 +132,7 @@ fn is_clipped(kind: &Regex, lines: &[&str]) -> bool {
     })
 }
 
-/// Processes of one program that wrote in turn with another of it, by source and number: what they
+/// Processes of one program that alternated with another of it, by source and number: what they
 /// printed stands line by line in each other. Those that followed each other, or started each
 /// other, are one source.
 fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> {
@@ -141,7 +141,7 @@ fn at_once<'t>(kind: &Regex, lines: &[&'t str]) -> BTreeSet<(&'t str, &'t str)> 
         let Some(found) = kind.captures(line) else { continue };
         let (Some(source), Some(process)) = (found.name("source"), found.name("process")) else { continue };
         let own = (source.as_str(), process.as_str());
-        if places.len() < MOST_PROCESSES || places.contains_key(&own) {
+        if places.len() < MAX_PROCESSES || places.contains_key(&own) {
             places.entry(own).or_default().push(at);
         }
     }
@@ -184,7 +184,7 @@ fn numbered(lines: &[&str]) -> Option<String> {
         text.push_str(inner);
         text.push('\n');
     }
-    (count >= LEAST_LINES && worded).then_some(text)
+    (count >= MIN_LINES && worded).then_some(text)
 }
 
 /// What stands in a comment of a program, a list, or a box, every line of it.
@@ -198,7 +198,7 @@ fn framed(lines: &[&str]) -> Option<String> {
         Some(if is_box { rest.trim_end_matches(mark).trim_end() } else { rest }.to_string())
     };
     let mark = MARKS.iter().find(|mark| filled().all(|line| inner(line, mark).is_some()))?;
-    let enough = filled().count() >= LEAST_LINES;
+    let enough = filled().count() >= MIN_LINES;
     enough.then(|| lines.iter().map(|line| inner(line, mark).unwrap_or_default() + "\n").collect())
 }
 

@@ -4,15 +4,15 @@
 use super::Plain;
 use crate::kit::Expression;
 
-/// What a side is called where the comparison does not tell its name.
+/// What a side is called where the comparison does not give its name.
 const BEFORE: &str = "before";
 const AFTER: &str = "after";
 /// Labels of one text.
-const MOST_LABELS: usize = 12;
+const MAX_LABELS: usize = 12;
 /// Lines in which a side is looked for.
-const MOST_TRIED: usize = 200;
+const MAX_TRIED: usize = 200;
 /// More lines are no comparison that anybody would have made side by side.
-const MOST_BESIDE: usize = 20_000;
+const MAX_BESIDE: usize = 20_000;
 
 /// The texts of both sides, or of all labels; the text itself where it has neither.
 pub fn apart(plain: Plain) -> Vec<Plain> {
@@ -115,7 +115,7 @@ fn context(lines: &[&str]) -> Option<Vec<Plain>> {
     (all.len() > 1).then_some(all)
 }
 
-/// The name of a side in the line that tells it, without what git puts before.
+/// The name of a side in the line that gives it, without what git puts before.
 fn name(line: &str) -> String {
     let name = line[4..].split('\t').next().unwrap_or_default().trim();
     let name = name.strip_prefix("a/").or(name.strip_prefix("b/")).unwrap_or(name);
@@ -139,7 +139,7 @@ fn has_figure(line: &str) -> bool {
     line.contains(|c: char| c.is_ascii_digit()) && line.contains(char::is_alphabetic)
 }
 
-/// `diff`, or lines of `diff -u` without its heads: lines of both sides in turn, marked.
+/// `diff`, or lines of `diff -u` without its heads: lines of both sides alternating, marked.
 fn marked(lines: &[&str], marks: [&'static str; 2]) -> Option<Vec<Plain>> {
     static PLACE: Expression = Expression::new(r"^\d+(?:,\d+)?[acd]\d+(?:,\d+)?$");
     let is_ruler = |line: &str| line.starts_with("--") || line.starts_with("++");
@@ -149,9 +149,9 @@ fn marked(lines: &[&str], marks: [&'static str; 2]) -> Option<Vec<Plain>> {
     };
     let (before, after): (Vec<&str>, Vec<&str>) = (of(marks[0]).collect(), of(marks[1]).collect());
     let places = lines.iter().any(|line| PLACE.is_match(line)) && marks[0] == "< ";
-    let alike = after.iter().take(MOST_TRIED).map(|line| skeleton(line)).collect::<Vec<_>>();
+    let alike = after.iter().take(MAX_TRIED).map(|line| skeleton(line)).collect::<Vec<_>>();
     let paired =
-        before.iter().take(MOST_TRIED).any(|line| has_figure(line) && alike.contains(&skeleton(line)));
+        before.iter().take(MAX_TRIED).any(|line| has_figure(line) && alike.contains(&skeleton(line)));
     let filled =
         lines.iter().filter(|line| !line.trim().is_empty() && !is_ruler(line) && !PLACE.is_match(line));
     if before.is_empty()
@@ -190,7 +190,7 @@ fn expanded(line: &str) -> Vec<char> {
 
 /// `diff -y`: both sides beside each other, parted by a column of marks.
 fn beside(lines: &[&str]) -> Option<Vec<Plain>> {
-    if lines.len() > MOST_BESIDE || !lines.iter().any(|line| line.contains(" |") || line.contains("\t|")) {
+    if lines.len() > MAX_BESIDE || !lines.iter().any(|line| line.contains(" |") || line.contains("\t|")) {
         return None;
     }
     let wide: Vec<Vec<char>> = lines.iter().map(|line| expanded(line)).collect();
@@ -213,9 +213,9 @@ fn beside(lines: &[&str]) -> Option<Vec<Plain>> {
         })
     };
     let mut columns: Vec<usize> = Vec::new();
-    for line in wide.iter().take(MOST_TRIED) {
+    for line in wide.iter().take(MAX_TRIED) {
         let marks = line.iter().enumerate().filter(|(at, c)| **c == '|' && *at > 0 && line[at - 1] == ' ');
-        for (at, _) in marks.take(MOST_LABELS) {
+        for (at, _) in marks.take(MAX_LABELS) {
             let (left, right) = parts(line, at);
             if !columns.contains(&at) && has_figure(&left) && skeleton(&left) == skeleton(&right) {
                 columns.push(at);
@@ -256,11 +256,11 @@ fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
                 None if *strict => return None,
                 None => others.push(*line),
             }
-            if all.len() > MOST_LABELS {
+            if all.len() > MAX_LABELS {
                 return None;
             }
         }
-        // iperf3 numbers its streams so, kernels tell the time, and sysbench how long it ran.
+        // iperf3 numbers its streams so, kernels print the time, and sysbench how long it ran.
         let is_name = |one: &Plain| {
             let version = one.source.contains('.') && one.source.len() < 8;
             (version || one.source.contains(char::is_alphabetic))
@@ -271,7 +271,11 @@ fn labelled(lines: &[&str]) -> Option<Vec<Plain>> {
         let is_line = |line: &str| !strict || line.contains(": ") || line.split_whitespace().count() > 3;
         let skeletons = |one: &Plain| one.text.lines().map(skeleton).collect::<Vec<_>>();
         let first = skeletons(all.first()?);
-        let alike = if strict { all.iter().all(|one| skeletons(one) == first) } else { all[1..].iter().any(|one| skeletons(one).iter().any(|line| first.contains(line))) };
+        let is_alike = |one: &Plain| {
+            let lines = skeletons(one);
+            if *strict { lines == first } else { lines.iter().any(|line| first.contains(line)) }
+        };
+        let alike = if *strict { all.iter().all(is_alike) } else { all[1..].iter().any(is_alike) };
         let own: usize = all.iter().map(|one| one.text.lines().count()).sum();
         let lines_are =
             others.len() <= own && all.iter().all(|one| is_name(one) && one.text.lines().all(is_line));

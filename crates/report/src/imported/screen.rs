@@ -14,7 +14,7 @@ use crate::block::Block;
 use crate::screen::{HostPart, Row, Screen, Tone};
 use diagnose::reference::References;
 use diagnose::words::{counted, listed};
-use import::own::INTERRUPTED;
+use import::faults::INTERRUPTED;
 use import::repeats::{Repeats, repeats};
 use import::{Figure, Imported, whole};
 use model::{Finding, Severity};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use import::lmbench::{Column, FIGURES, Holds, TABLES, Unit, numbers};
+use import::lmbench::{CellContent, Column, FIGURES, TABLES, Unit, numbers};
 use import::read;
 use serde_json::Value;
 
@@ -125,6 +125,6 @@ fn hops_are_exported_less_their_parts_and_pinned_ones_not_at_all() {
 fn column(key: &str) -> (Unit, &'static Column) {
     let figure = FIGURES.iter().find(|figure| figure.key == key).expect(key);
     let columns = TABLES.iter().flat_map(|table| table.columns);
-    let own = columns.into_iter().find(|column| column.holds == Holds::Figure(figure.name));
+    let own = columns.into_iter().find(|column| column.holds == CellContent::Figure(figure.name));
     (figure.unit, own.unwrap_or_else(|| panic!("no column has {}", figure.name)))
 }

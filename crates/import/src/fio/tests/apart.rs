@@ -1,12 +1,12 @@
-//! What a text tells apart is never one series: hosts, commands, headings of all kinds, days; and
+//! What a text distinguishes is never one series: hosts, commands, headings of all kinds, days; and
 //! lines that were broken or cut give no other figure.
 
 use super::kinds::{SUMS, announced, keys, result};
 use super::told::{RANDOM, all, iops_of, reads, run, told};
 use super::{near, note, one, value};
 use crate::Imported;
+use crate::faults::FAILED_IO;
 use crate::fio::tests::{rules, skipped, values};
-use crate::own::FAILED_IO;
 
 /// The rates of the reads of each result.
 fn rates(found: &[Imported], key: &str) -> Vec<Vec<f64>> {
@@ -336,7 +336,7 @@ fn documents_of_a_list_in_one_line_are_read() {
         assert_eq!(rates(&all(&text), &key), [[1000.0], [2000.0]], "{text}");
     }
     assert!(crate::is_json(b"[\n{\n\"fio version\" : \"fio-3.33\""));
-    // Each is told with what heads it.
+    // Each has its heading.
     for (before, between, label, words) in [
         (
             "<details>\n<summary>none</summary>\n\n",

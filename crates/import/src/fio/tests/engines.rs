@@ -38,7 +38,7 @@ fn two_engines_are_two_series() {
         let found = iops(alone).concat();
         assert!(found.len() == 1 && !found[0].0.contains("engine="), "{found:?}");
     }
-    // Other work is told apart by that.
+    // Other work is distinguished by that.
     let other = text.replacen("iodepth=4", "iodepth=8", 1).replacen("iodepth=4", "iodepth=8", 1);
     let other = other.replacen("ioengine=libaio, iodepth=4", "ioengine=libaio, iodepth=8", 1);
     assert!(iops(&other).concat().iter().all(|(key, _)| !key.contains("engine=")), "{other}");

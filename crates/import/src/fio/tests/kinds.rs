@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{near, note, one, value};
+use crate::faults::{FAILED_IO, FIGURES_DISAGREE};
 use crate::fio::tests::{rules, skipped, values};
-use crate::own::{FAILED_IO, FIGURES_DISAGREE};
 use crate::{Imported, read};
 
 /// One direction of a job: I/Os, bytes, ms.
@@ -181,7 +181,7 @@ fn what_a_job_reads_back_of_its_own_is_not_held_against_it() {
     let plain = json!({"rw": "write", "bs": "4k"});
     assert_eq!(rules(&alone(plain, 321, both.0, both.1)), [FIGURES_DISAGREE]);
 
-    // In words nobody is told of it; as many reads as writes are no edit.
+    // The text does not show it; as many reads as writes are no edit.
     let text = |reads: u32| {
         let sides = "  read: IOPS=171k, BW=667MiB/s (699MB/s)(4096KiB/6msec)\n  write: IOPS=171k, BW=667MiB/s (699MB/s)(4096KiB/6msec)\n";
         announced("v", 0, "write", "4096B")

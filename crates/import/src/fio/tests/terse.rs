@@ -1,7 +1,7 @@
 //! Terse lines: by what the JSON of the same run says, by their places, and one behind the other.
 
 use super::*;
-use crate::fio::terse::{Relation, asked, relation};
+use crate::fio::terse::{Relation, job_options, relation};
 
 #[test]
 fn the_json_of_the_same_run_says_the_same() {
@@ -11,7 +11,7 @@ fn the_json_of_the_same_run_says_the_same() {
     for figure in &json.figures {
         let key = &figure.judged.series.key;
         let metric = &figure.judged.series.metric.name;
-        // It tells no count of I/Os.
+        // It gives no count of I/Os.
         if metric == "cpu_per_io" {
             continue;
         }
@@ -27,7 +27,7 @@ fn the_json_of_the_same_run_says_the_same() {
     assert!(compared >= 40, "{compared}");
 }
 
-/// Name, error, I/Os a second, p99 of reads: by the places that fio's manual tells.
+/// Name, error, I/Os a second, p99 of reads: by the places that fio's manual gives.
 #[test]
 fn values_stand_at_their_places() {
     let text = recorded("fio-terse-versions.txt");
@@ -49,7 +49,7 @@ fn values_stand_at_their_places() {
         assert_eq!(Some(value(&found, &key("iops"))), number(5), "{line}");
         assert_eq!(Some(value(&found, &key("latency_p99"))), number(27), "{line}");
         assert_eq!(Some(value(&found, &key("latency_max"))), number(12), "{line}");
-        // Without the command nobody knows what it did.
+        // Without the command its work is unknown.
         let untold = one(&format!("{line}\n"));
         assert!(untold.figures.iter().all(|one| one.judged.series.key.contains("rw=untold")), "{line}");
     }
@@ -106,9 +106,9 @@ fn commands_tell_what_a_job_was_to_do() {
     let told = |name: &str, value: &str| (name.to_string(), value.to_string());
     let all = words("--bs=4k --name=a --rw=read --group_reporting --name=b --rw=write --minimal");
     let a = [told("rw", "read"), told("group_reporting", "1"), told("bs", "4k")];
-    assert_eq!(asked(&all, "a"), Some(a.to_vec()));
-    assert_eq!(asked(&all, "b"), Some(vec![told("rw", "write"), told("bs", "4k")]));
+    assert_eq!(job_options(&all, "a"), Some(a.to_vec()));
+    assert_eq!(job_options(&all, "b"), Some(vec![told("rw", "write"), told("bs", "4k")]));
     for unknown in ["--name=a job.fio", "--name=a --rw=$RW", "--name=a --name=a --rw=read", "--rw=read"] {
-        assert_eq!(asked(&words(unknown), "a"), None, "{unknown}");
+        assert_eq!(job_options(&words(unknown), "a"), None, "{unknown}");
     }
 }

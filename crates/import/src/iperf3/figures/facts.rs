@@ -1,15 +1,15 @@
-//! What a test tells of itself beside its figures, and in what those of one system differ.
+//! Facts of a test, and those in which tests of one system differ.
 
 use serde_json::Value;
 
 use super::positive;
 use crate::builder::Builder;
-use crate::own::short;
+use crate::faults::short;
 
 /// A longer list of what tests differ in is cut, bytes.
-const LONGEST: usize = 80;
+const MAX_CHARS: usize = 80;
 
-/// Notes what a test tells.
+/// Notes the facts of a test.
 pub fn facts(start: &Value, end: &Value, builder: &mut Builder) {
     let setup = &start["test_start"];
     let text = |value: &Value| value.as_str().map(short).unwrap_or_default();
@@ -24,9 +24,9 @@ pub fn facts(start: &Value, end: &Value, builder: &mut Builder) {
         let own = format!("{value}{unit}");
         let begun = !builder.is_empty();
         match builder.make_up.iter_mut().find(|(known, _)| known == label) {
-            Some((_, told)) if value == 0.0 && label == "duration" || told.len() > LONGEST => {}
-            Some((_, told)) if told.split(", ").any(|one| one == own) => {}
-            Some((_, told)) => *told = format!("{told}, {own}"),
+            Some((_, values)) if value == 0.0 && label == "duration" || values.len() > MAX_CHARS => {}
+            Some((_, values)) if values.split(", ").any(|one| one == own) => {}
+            Some((_, values)) => *values = format!("{values}, {own}"),
             None if value == 0.0 => {}
             None if begun && label != "duration" => builder.fact(label, &format!("0{unit}, {own}")),
             None => builder.fact(label, &own),

@@ -42,7 +42,7 @@ fn row(id: &str, role: &str, sum: &Value, end: &str) -> String {
     )
 }
 
-/// What iperf3 would have printed of a test whose JSON there is, asked to tell all (`-V`).
+/// What iperf3 would have printed of a test whose JSON there is, with `-V`.
 fn text_of(json: &str) -> String {
     let test: Value = serde_json::from_str(json).expect("JSON");
     let (start, end) = (&test["start"], &test["end"]);

@@ -1,5 +1,5 @@
 //! iperf3's text, from either end, as the JSON that it would have written of the same test: what is
-//! not told is not there, and figures have the three digits that are printed.
+//! missing stays missing, and figures have the three digits that are printed.
 
 pub mod lines;
 mod parts;
@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use crate::Imported;
 use crate::kit::Expression;
 use crate::kit::Role::Ahead;
-use crate::kit::{Asked, Hit, Log, Results, Run, Table, log, options, scale};
+use crate::kit::{Command, Hit, Log, Results, Run, Table, log, options, scale};
 use lines::{FLAGS, VALUED};
 use model::units;
-use rows::{Row, Shape, rows};
+use rows::{Row, TestKind, rows};
 
 const REMARK: &str = "iperf3 does not report where its tasks ran; its intervals are of one connection, and so not \
                       independent; its text has three digits of a rate";
@@ -52,30 +52,31 @@ pub fn read(text: &str) -> Vec<Imported> {
     // A server says once what it is.
     let mut server: [Option<&str>; 2] = [None; 2];
     for (at, run) in log.runs.iter().enumerate() {
-        let told = ["version", "system"].map(|name| run.text(name));
+        let printed = ["version", "system"].map(|name| run.text(name));
         let serves = run.hit("from").is_some();
-        if told.iter().any(Option::is_some) || !serves {
-            server = if serves { told } else { [None; 2] };
+        if printed.iter().any(Option::is_some) || !serves {
+            server = if serves { printed } else { [None; 2] };
         }
-        let [version, system] = if serves { server } else { told };
+        let [version, system] = if serves { server } else { printed };
         // No two tests have the same ports.
         let ports = run.hit("connected").is_some();
         let mut remarks = Vec::new();
         let mut test = test(run, version, system, &mut remarks);
         let (host, kernel) = super::system(&test);
-        let asked = run.asked.as_ref();
+        let command = run.command.as_ref();
         let peer = peer(run);
         let version = version.unwrap_or_default().to_string();
         let day = run.text("time").and_then(|time| time.split_once(':')).map_or("", |(day, _)| day);
         // Its last word is an hour.
         let day = day.rsplit_once(' ').map_or("", |(day, _)| day).to_string();
-        let further = asked.map_or(String::new(), |asked| asked.without(&options(VALUED), &options(FLAGS)));
+        let further =
+            command.map_or(String::new(), |command| command.without(&options(VALUED), &options(FLAGS)));
         let mut facts = vec![("kernel", kernel), ("options", further), ("", peer.to_string()), ("", version)];
         facts.extend([("?local", locals[at].clone()), ("?day", day)]);
         if !host.is_empty() {
             facts.push(("host", host));
         }
-        let Some((builder, against)) = results.of(run, facts, ports) else { continue };
+        let Some((builder, faults)) = results.of(run, facts, ports) else { continue };
         for remark in remarks {
             if !builder.remarks.contains(&remark) {
                 builder.remarks.push(remark);
@@ -85,9 +86,9 @@ pub fn read(text: &str) -> Vec<Imported> {
             test["unread"] =
                 "the lines of two tests that ran at once are mixed: write each test to its own file".into();
         } else if test["end"].as_object().is_some_and(|end| end.is_empty()) && test.get("error").is_none() {
-            against.interrupted("the text ends before the sums of a test");
+            faults.interrupted("the text ends before the sums of a test");
         }
-        super::figures::figures(&test, builder, against);
+        super::figures::figures(&test, builder, faults);
     }
     let mut results = results.finish_with(&log, &["bandwidth"]);
     if let Some(first) = results.first_mut().filter(|_| of_servers) {
@@ -98,22 +99,22 @@ pub fn read(text: &str) -> Vec<Imported> {
 
 /// Where a test goes to, or comes from.
 fn peer<'a>(run: &'a Run) -> &'a str {
-    let to = || run.asked.as_ref().and_then(|asked| asked.value(&["-c", "--client"]));
+    let to = || run.command.as_ref().and_then(|command| command.value(&["-c", "--client"]));
     run.text("to").or(run.text("from")).or_else(to).unwrap_or_default()
 }
 
-/// The own address of each test. One that was refused does not tell it and has that of the test
+/// The own address of each test. One that was refused does not give it and has that of the test
 /// before it, or behind it, with the same other end.
 fn locals(runs: &[Run]) -> Vec<String> {
-    let told: Vec<Option<&str>> =
+    let printed: Vec<Option<&str>> =
         runs.iter().map(|run| run.hit("connected").and_then(|hit| hit.text("local"))).collect();
     let near = |at: usize| {
         let is_same =
             |other: &usize| peer(&runs[*other]) == peer(&runs[at]) && runs[*other].host == runs[at].host;
-        let before = (0..at).rev().take(10).filter(is_same).find_map(|other| told[other]);
-        before.or_else(|| (at + 1..runs.len()).take(10).filter(is_same).find_map(|other| told[other]))
+        let before = (0..at).rev().take(10).filter(is_same).find_map(|other| printed[other]);
+        before.or_else(|| (at + 1..runs.len()).take(10).filter(is_same).find_map(|other| printed[other]))
     };
-    (0..runs.len()).map(|at| told[at].or_else(|| near(at)).unwrap_or_default().to_string()).collect()
+    (0..runs.len()).map(|at| printed[at].or_else(|| near(at)).unwrap_or_default().to_string()).collect()
 }
 
 /// Lets what it says of an error be part of the run that it ended. In a file it may stand before
@@ -137,7 +138,7 @@ fn settle(runs: &mut Vec<Run>) {
         let (Some(own), Some(next)) = (before.last_mut(), after.first_mut()) else { continue };
         let Some(place) = own.hits.iter().position(|hit| hit.name == "error") else { continue };
         let moves =
-            next.asked == own.asked && !whole(next) && (next.hit("error").is_none() || of_server(next));
+            next.command == own.command && !whole(next) && (next.hit("error").is_none() || of_server(next));
         if moves && !alone(next) && (alone(own) || whole(own)) {
             next.hits.insert(0, own.hits.remove(place));
         }
@@ -150,8 +151,8 @@ fn settle(runs: &mut Vec<Run>) {
 }
 
 /// What a run's command asks for.
-fn amount(asked: Option<&Asked>, names: &[&str], step: f64) -> Option<f64> {
-    let text = asked?.value(names)?.split('/').next()?;
+fn amount(command: Option<&Command>, names: &[&str], step: f64) -> Option<f64> {
+    let text = command?.value(names)?.split('/').next()?;
     let (number, unit) = units::split(text)?;
     Some(number * scale(unit, step))
 }
@@ -171,7 +172,7 @@ struct Kind<'r, 't> {
 impl<'r, 't> Kind<'r, 't> {
     fn of(run: &'r Run<'t>) -> Kind<'r, 't> {
         let rows = rows(run);
-        let has = |names: &[&str]| run.asked.as_ref().is_some_and(|asked| asked.has(names));
+        let has = |names: &[&str]| run.command.as_ref().is_some_and(|command| command.has(names));
         let both = rows.iter().any(|row| row.sends.is_some()) || has(&["--bidir"]);
         let server = run.hit("from").is_some() || run.hit("to").is_none() && has(&["-s", "--server"]);
         let headers: Vec<&str> = run.texts("header").collect();
@@ -195,13 +196,14 @@ impl<'r, 't> Kind<'r, 't> {
     }
 
     /// A number of the line in which a verbose client says what it starts.
-    fn told(&self, field: &str) -> Option<u64> {
+    fn printed(&self, field: &str) -> Option<u64> {
         self.run.hit("starting")?.number(field).map(|number| number.value as u64)
     }
 
     /// The same, or else what the command asks for.
     fn told_or_asked(&self, field: &str, names: &[&str], step: f64) -> Option<u64> {
-        self.told(field).or_else(|| amount(self.run.asked.as_ref(), names, step).map(|value| value as u64))
+        self.printed(field)
+            .or_else(|| amount(self.run.command.as_ref(), names, step).map(|value| value as u64))
     }
 
     fn number(&self, line: &str) -> Option<f64> {
@@ -215,7 +217,7 @@ impl<'r, 't> Kind<'r, 't> {
             None => self.rows.iter().filter(|row| row.id != "SUM").map(|row| row.id).collect(),
         };
         let counted = (ids.len() / if self.both { 2 } else { 1 }).max(1) as u64;
-        // A sum alone is of several, and nobody knows of how many.
+        // A sum alone is of several, and their number is unknown.
         let is_sum = counted == 1 && self.rows.iter().any(|row| row.id == "SUM");
         let known = self.told_or_asked("streams", &["-P", "--parallel"], 1.0);
         known.unwrap_or(if is_sum { 0 } else { counted })
@@ -223,36 +225,36 @@ impl<'r, 't> Kind<'r, 't> {
 
     /// What was asked of the test, in iperf3's words.
     fn setup(&self, streams: u64, remarks: &mut Vec<String>) -> Value {
-        let asked = self.run.asked.as_ref();
+        let command = self.run.command.as_ref();
         if streams == 0 {
             remarks.push("its number of streams is unknown: its sums are of all".into());
         }
         let (reverse, both) = (u8::from(self.reverse), u8::from(self.both));
         let mut setup = json!({"num_streams": streams, "reverse": reverse, "bidir": both});
-        let block = self.told("block").or(self.number("block").map(|bytes| bytes as u64));
-        let block = block.or(amount(asked, &["-l", "--length"], 1024.0).map(|bytes| bytes as u64));
-        if block.is_none() && self.protocol == Some("TCP") && asked.is_none() {
+        let block = self.printed("block").or(self.number("block").map(|bytes| bytes as u64));
+        let block = block.or(amount(command, &["-l", "--length"], 1024.0).map(|bytes| bytes as u64));
+        if block.is_none() && self.protocol == Some("TCP") && command.is_none() {
             remarks.push("its write size is unknown: 128 KiB unless an option (-l) changed it".into());
         }
         if block.is_none() && self.protocol == Some("UDP") {
             remarks.push("the size of its datagrams is unknown".into());
         }
-        let usual = Some(UDP_RATE).filter(|_| self.udp && asked.is_some() && !self.server);
-        let rate = self.number("target").or(amount(asked, &["-b", "--bitrate", "--bandwidth"], 1e3));
+        let usual = Some(UDP_RATE).filter(|_| self.udp && command.is_some() && !self.server);
+        let rate = self.number("target").or(amount(command, &["-b", "--bitrate", "--bandwidth"], 1e3));
         let rate = rate.or(usual);
         if rate.is_none() && self.udp {
             remarks.push("its target rate is unknown".into());
         }
         // A command without the option omits nothing.
         let omit = self.told_or_asked("omit", &["-O", "--omit"], 1.0);
-        let omit = omit.or(asked.filter(|_| !self.server).map(|_| 0));
+        let omit = omit.or(command.filter(|_| !self.server).map(|_| 0));
         for (name, value) in [
             ("protocol", self.protocol.map(Value::from)),
             ("blksize", block.or(Some(BLOCK).filter(|_| self.protocol == Some("TCP"))).map(Value::from)),
             ("target_bitrate", rate.map(Value::from)),
             ("omit", omit.map(Value::from)),
             ("duration", self.told_or_asked("seconds", &["-t", "--time"], 1.0).map(Value::from)),
-            ("tos", self.told("tos").map(Value::from)),
+            ("tos", self.printed("tos").map(Value::from)),
         ] {
             value.into_iter().for_each(|value| setup[name] = value);
         }
@@ -282,7 +284,7 @@ fn test(run: &Run, version: Option<&str>, system: Option<&str>, remarks: &mut Ve
         _ => {}
     }
     let Kind { rows, udp, both, server, reverse, .. } = kind;
-    let shape = Shape { udp, both, server, sends: server == reverse, streams };
+    let shape = TestKind { udp, both, server, sends: server == reverse, streams };
     let mut found =
         json!({"start": start, "intervals": shape.intervals(&rows), "end": shape.end(run, &rows)});
     if let Some(error) = run.text("error") {

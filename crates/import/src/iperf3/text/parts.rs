@@ -2,7 +2,7 @@
 //! where two tests wrote at once, where a client shows its server's lines, and where a mail wrapped
 //! its lines.
 
-use crate::kit::{Above, Hit, Run, Table};
+use crate::kit::{Hit, LinesAbove, Run, Table};
 
 /// Lines in which what begins or sums up a test is looked for: each has a line for each stream.
 const NEAR: usize = 600;
@@ -10,7 +10,7 @@ const NEAR: usize = 600;
 /// Whether a line begins a test of which no line says so: sums that the test has already, a head or
 /// an interval from 0 on behind them, or anything under a heading of its own. The head right above
 /// an interval is of it.
-pub fn again(runs: &[Run], hit: &Hit, above: Above) -> Option<usize> {
+pub fn again(runs: &[Run], hit: &Hit, above: LinesAbove) -> Option<usize> {
     let run = runs.last().filter(|_| ["connected", "header", "row"].contains(&hit.name))?;
     run.hit("row")?;
     if is_mixed(runs) {
@@ -53,7 +53,7 @@ fn is_like(one: &Hit, other: &Hit) -> bool {
 }
 
 /// Whether what follows the last of these runs' first line is of it and of the one before: both
-/// wrote at once, and nothing tells whose a line is.
+/// wrote at once, and no line names its process.
 pub fn is_mixed(runs: &[Run]) -> bool {
     let [others @ .., run] = runs else { return false };
     let heads = || run.hits.iter().take(NEAR).take_while(|hit| hit.name != "row");

@@ -96,17 +96,17 @@ pub fn rows<'t>(run: &Run<'t>) -> Vec<Row<'t>> {
 }
 
 /// What kind of test it is.
-pub struct Shape {
+pub struct TestKind {
     pub udp: bool,
     pub both: bool,
     pub server: bool,
     /// This end sends, of a test in one direction.
     pub sends: bool,
-    /// 0 where nobody knows.
+    /// 0 if unknown.
     pub streams: u64,
 }
 
-impl Shape {
+impl TestKind {
     /// The rows of one direction; `back` is the way back of a test in both.
     fn way<'a, 't>(&self, rows: &'a [Row<'t>], back: bool) -> impl Iterator<Item = &'a Row<'t>> {
         let sends = self.sends_of(back);

@@ -98,7 +98,7 @@ fn a_raw_file_that_lost_its_begin_is_refused_and_no_field_is_endless() {
     let rest = &text[text.find("spec.cpu2017.results").expect("results")..];
     let error = read(rest.as_bytes()).expect_err("no suite");
     assert!(format!("{error:#}").contains("its beginning was cut off"), "{error:#}");
-    // Megabytes in a note of a few lines: no more than its begin is unpacked.
+    // Megabytes in a note of a few lines: no more than its start is unpacked.
     let bomb = raw(0.3, 10.0, &"x".repeat(8 << 20));
     assert!(bomb.len() < 1 << 16);
     assert_eq!(one(&bomb).host, "unknown");

@@ -1,25 +1,25 @@
-//! What a text tells of a run beside its figures: on which host and in which folder it was started,
+//! The context of a run in a text: on which host and in which folder it was started,
 //! by what, which other commands ran before, and what stands above it. Of two runs it decides
-//! whether they are repetitions of each other, and it words what tells results apart.
+//! whether they are repetitions of each other, and it words what distinguishes results.
 
-use super::commands::{self, Asked, Step, Typed, is_open};
-use super::runs::Above;
+use super::commands::{self, Command, ShellLine, Step, is_open};
+use super::runs::LinesAbove;
 use crate::above::{is_marked, level, name, prompt, said};
+use crate::faults::short;
 use crate::kit::Expression;
-use crate::own::short;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// In the make-up of a result: what another one of the same name has not.
 pub const APART: &str = "differs in";
-/// Lines above a run that are looked at, and kinds of commands; each of them tells runs apart.
-const MOST: usize = 60;
-/// Lines of a heading that are told.
-const MOST_SHOWN: usize = 3;
+/// Lines above a run that count, and kinds of commands; each of them distinguishes runs.
+const MAX_LINES_ABOVE: usize = 60;
+/// Lines of a heading that are shown.
+const MAX_SHOWN: usize = 3;
 /// Of one command more is not kept.
-const LONGEST: usize = 120;
+const MAX_COMMAND_CHARS: usize = 120;
 /// A loop over more lines is none that anybody typed.
-const MOST_CONTINUED: usize = 20;
+const MAX_CONTINUED: usize = 20;
 /// As deep as no heading stands a command.
 const COMMAND: usize = 8;
 
@@ -43,7 +43,7 @@ const LINKS: [&str; 21] = [
 enum Kind {
     Text,
     /// A shell's line that does not run the program.
-    Typed,
+    ShellLine,
     /// A command of the line that does.
     Beside,
 }
@@ -58,37 +58,37 @@ struct Line {
     words: String,
 }
 
-/// What a text tells of one run.
+/// The context of one run in a text.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct RunContext {
     pub host: String,
     pub folder: String,
     /// The command that started it.
-    pub asked: Option<Asked>,
+    pub command: Option<Command>,
     /// The lines that head it, its own behind those that hold since earlier runs.
     path: Vec<Line>,
     /// The last command of each kind that ran before.
     settings: BTreeMap<String, String>,
 }
 
-impl Told {
+impl RunContext {
     fn words(&self) -> impl Iterator<Item = &str> {
         self.path.iter().map(|line| line.words.as_str())
     }
 
     pub fn under(&self) -> &str {
-        self.asked.as_ref().map_or("", |asked| &asked.under)
+        self.command.as_ref().map_or("", |command| &command.under)
     }
 
     pub fn program(&self) -> &str {
-        self.asked.as_ref().map_or("", |asked| &asked.program)
+        self.command.as_ref().map_or("", |command| &command.program)
     }
 
     /// Whether two runs are two results by what the text says of them: of the same work they are
     /// where anything differs, of other work where another system is named.
-    pub fn is_apart(&self, other: &Told, is_same_work: bool) -> bool {
+    pub fn is_apart(&self, other: &RunContext, is_same_work: bool) -> bool {
         let differ = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
-        let called = |told: &Told| [told.under(), told.program()].map(str::to_string);
+        let called = |context: &RunContext| [context.under(), context.program()].map(str::to_string);
         if is_same_work {
             return self.host != other.host
                 || !self.words().eq(other.words())
@@ -102,9 +102,10 @@ impl Told {
         differ(&self.host, &other.host) || !other.path.is_empty() && news.any(|word| !is_work(&word))
     }
 
-    /// What tells it from others beside its host and its headings.
-    pub fn apart(&self, others: &[&Told]) -> String {
-        let of: [fn(&Told) -> &str; 3] = [Told::under, Told::program, |told| &told.folder];
+    /// What distinguishes it from others beside its host and its headings.
+    pub fn apart(&self, others: &[&RunContext]) -> String {
+        let of: [fn(&RunContext) -> &str; 3] =
+            [RunContext::under, RunContext::program, |context| &context.folder];
         let own = of.iter().filter(|of| others.iter().any(|other| of(other) != of(self)));
         let own = own.map(|of| of(self).to_string());
         let is_set = |(kind, own): &(&String, &String)| {
@@ -122,11 +123,12 @@ impl Told {
     }
 
     /// The last lines above it, and of others with the same ones a line that these lack.
-    pub fn heading(&self, others: &[&Told]) -> String {
-        let shown = |told: &Told| told.path[told.path.len().saturating_sub(MOST_SHOWN)..].to_vec();
+    pub fn heading(&self, others: &[&RunContext]) -> String {
+        let shown =
+            |context: &RunContext| context.path[context.path.len().saturating_sub(MAX_SHOWN)..].to_vec();
         let last = shown(self);
         let lacks =
-            |other: &&Told, words: &str| shown(other) == last && other.words().all(|own| own != words);
+            |other: &&RunContext, words: &str| shown(other) == last && other.words().all(|own| own != words);
         let above = self.words().take(self.path.len() - last.len());
         let own = above.filter(|words| others.iter().any(|other| lacks(other, words))).take(1);
         let all = own.chain(last.iter().map(|line| line.words.as_str()));
@@ -136,12 +138,12 @@ impl Told {
 
 /// The last line above each of several runs that not all of them have, or the last ones, if
 /// another has that one, too.
-pub fn headings(all: &[&Told]) -> Vec<String> {
+pub fn headings(all: &[&RunContext]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let known = all.iter().flat_map(|told| told.words().collect::<BTreeSet<_>>());
+    let known = all.iter().flat_map(|context| context.words().collect::<BTreeSet<_>>());
     known.for_each(|words| *counts.entry(words).or_default() += 1);
-    let own = |told: &&Told| -> Vec<String> {
-        let lines = told.path.iter().filter(|line| line.kind != Kind::Beside);
+    let own = |context: &&RunContext| -> Vec<String> {
+        let lines = context.path.iter().filter(|line| line.kind != Kind::Beside);
         let lines: Vec<&str> = lines.map(|line| line.words.as_str()).collect();
         let own = lines.iter().filter(|words| counts[**words] < all.len());
         let own: Vec<String> = own.map(|own| short(own)).collect();
@@ -150,7 +152,7 @@ pub fn headings(all: &[&Told]) -> Vec<String> {
     let own: Vec<Vec<String>> = all.iter().map(own).collect();
     let is_shared = |last: Option<&String>| own.iter().filter(|other| other.last() == last).count() > 1;
     let heading = |own: &Vec<String>| {
-        let most = if is_shared(own.last()) { MOST_SHOWN } else { 1 };
+        let most = if is_shared(own.last()) { MAX_SHOWN } else { 1 };
         own[own.len().saturating_sub(most)..].join(" / ")
     };
     own.iter().map(heading).collect()
@@ -174,12 +176,12 @@ fn is_work(word: &str) -> bool {
 
 /// Follows a text from run to run.
 #[derive(Debug, Default)]
-pub struct Teller<'t> {
-    /// What was told of the last run, and what has been since.
-    pub told: Told,
+pub struct ContextTracker<'t> {
+    /// The context of the last run, with what came since.
+    pub context: RunContext,
     /// Lines that are a number alone count the runs.
     counts: bool,
-    /// What stands there since the last line that somebody knows.
+    /// The lines since the last known one.
     above: Vec<(Kind, Cow<'t, str>)>,
     /// So many of them are looked through for what is none of a heading.
     seen: usize,
@@ -195,23 +197,23 @@ pub struct Teller<'t> {
     open: Option<(String, usize)>,
 }
 
-impl<'t> Teller<'t> {
+impl<'t> ContextTracker<'t> {
     /// Of a text of these lines.
-    pub fn new(lines: impl Iterator<Item = &'t str>) -> Teller<'t> {
-        Teller { counts: counts(lines), ..Teller::default() }
+    pub fn new(lines: impl Iterator<Item = &'t str>) -> ContextTracker<'t> {
+        ContextTracker { counts: counts(lines), ..ContextTracker::default() }
     }
 
     /// Reads a line that the program did not print; whether it starts the program.
     pub fn line(&mut self, line: &'t str, program: &str) -> bool {
         if let Some((open, count)) = self.open.take() {
             let more = format!("{open}; {}", line.trim_start_matches(['>', ' ', '\t']));
-            if goes_on(&more) && count < MOST_CONTINUED {
+            if goes_on(&more) && count < MAX_CONTINUED {
                 self.open = Some((more, count + 1));
                 return false;
             }
-            return Typed::of(&more, program).is_some_and(|typed| self.typed(typed, ""));
+            return ShellLine::of(&more, program).is_some_and(|typed| self.typed(typed, ""));
         }
-        match Typed::of(line, program) {
+        match ShellLine::of(line, program) {
             Some(typed) if goes_on(line) && typed.is_prompted => {
                 self.open = Some((line.to_string(), 0));
                 false
@@ -233,8 +235,8 @@ impl<'t> Teller<'t> {
     }
 
     /// Takes a line that a shell was given; whether it starts the program.
-    pub fn typed(&mut self, typed: Typed, line: impl Into<Cow<'t, str>>) -> bool {
-        // What stood behind the run has run; of loops that went on nobody knows how far.
+    pub fn typed(&mut self, typed: ShellLine, line: impl Into<Cow<'t, str>>) -> bool {
+        // Commands behind the run have run; how far loops went is unknown.
         let from = self.above.len();
         while let Some(step) = self.later.pop_front() {
             match step {
@@ -245,17 +247,17 @@ impl<'t> Teller<'t> {
         self.above.truncate(from);
         let runs = typed.runs().next().is_some();
         self.prompted |= typed.is_prompted;
-        // Of a shell in which nothing ran nobody knows whether it is another's.
-        let is_its = runs || !self.begun || !self.told.host.is_empty();
+        // A shell in which nothing ran may be another host's.
+        let is_its = runs || !self.begun || !self.context.host.is_empty();
         if typed.host.is_some() && is_its || runs && typed.is_prompted {
-            self.told.host = typed.host.unwrap_or_default();
+            self.context.host = typed.host.unwrap_or_default();
         }
         if !typed.folder.is_empty() {
-            self.told.folder = typed.folder;
+            self.context.folder = typed.folder;
         }
         self.later = typed.steps.into();
         if !runs && self.later.iter().any(|step| matches!(step, Step::Other(_))) {
-            self.above.push((Kind::Typed, line.into()));
+            self.above.push((Kind::ShellLine, line.into()));
         }
         let from = self.above.len();
         self.go_on();
@@ -280,52 +282,52 @@ impl<'t> Teller<'t> {
 
     fn take(&mut self, step: Step) {
         match step {
-            Step::Into(folder) => self.told.folder = folder,
+            Step::Into(folder) => self.context.folder = folder,
             Step::Other(command) => {
                 self.above.push((Kind::Beside, uncounted(&command).into()));
                 self.commands.push(command);
             }
-            Step::Run(mut asked) => {
-                if !asked.program.is_empty() && !asked.program.starts_with(['/', '~']) {
-                    let path = asked.program.trim_start_matches("./");
-                    let path = format!("{}/{path}", self.told.folder);
-                    asked.program = path.trim_start_matches('/').to_string();
+            Step::Run(mut command) => {
+                if !command.program.is_empty() && !command.program.starts_with(['/', '~']) {
+                    let path = command.program.trim_start_matches("./");
+                    let path = format!("{}/{path}", self.context.folder);
+                    command.program = path.trim_start_matches('/').to_string();
                 }
-                self.told.asked = Some(asked);
+                self.context.command = Some(command);
             }
             Step::Loop(_) | Step::Done => {}
         }
     }
 
-    /// What is told of the run that begins now: what was told of the one before, if nothing stands
-    /// between them. Below a heading or a prompt of its own no run is of the command before.
-    pub fn begin(&mut self) -> Told {
+    /// The context of the run that begins now: that of the one before, if nothing stands between
+    /// them. Below a heading or a prompt of its own no run is of the command before.
+    pub fn begin(&mut self) -> RunContext {
         let goes_on = !std::mem::replace(&mut self.begun, true) || self.go_on();
         for command in std::mem::take(&mut self.commands) {
             let kind = kind(&command);
-            if self.told.settings.len() < MOST || self.told.settings.contains_key(&kind) {
-                self.told.settings.insert(kind, uncounted(&command));
+            if self.context.settings.len() < MAX_LINES_ABOVE || self.context.settings.contains_key(&kind) {
+                self.context.settings.insert(kind, uncounted(&command));
             }
         }
         self.seen = 0;
         let own = lines(&std::mem::take(&mut self.above), self.counts);
         let is_apart = std::mem::take(&mut self.prompted) || !own.is_empty();
         if is_apart && !goes_on {
-            self.told.asked = None;
+            self.context.command = None;
         }
         // A command ends no heading, but may be one.
-        let ends = |line: &Line| if line.kind == Kind::Typed { COMMAND } else { line.level };
+        let ends = |line: &Line| if line.kind == Kind::ShellLine { COMMAND } else { line.level };
         if let Some(first) = own.iter().map(ends).min()
-            && !self.told.path.ends_with(&own)
+            && !self.context.path.ends_with(&own)
         {
-            let is_both = |line: &Line| line.kind == Kind::Typed && line.level == 1;
+            let is_both = |line: &Line| line.kind == Kind::ShellLine && line.level == 1;
             let is_again = own.iter().any(is_both);
-            self.told.path.retain(|line| line.level < first && !(is_again && is_both(line)));
-            self.told.path.extend(own);
-            let more = self.told.path.len().saturating_sub(MOST);
-            self.told.path.drain(..more);
+            self.context.path.retain(|line| line.level < first && !(is_again && is_both(line)));
+            self.context.path.extend(own);
+            let more = self.context.path.len().saturating_sub(MAX_LINES_ABOVE);
+            self.context.path.drain(..more);
         }
-        self.told.clone()
+        self.context.clone()
     }
 
     /// Whether lines stand above that call what follows something.
@@ -334,15 +336,15 @@ impl<'t> Teller<'t> {
     }
 
     /// What stands above.
-    pub fn above(&self) -> Above {
+    pub fn above(&self) -> LinesAbove {
         let is_headed = self.is_headed();
         let mut marked = self.above.iter().map(|(_, line)| crate::above::marked(line));
-        Above { is_headed, is_marked: is_headed && marked.any(|line| line.is_some()) }
+        LinesAbove { is_headed, is_marked: is_headed && marked.any(|line| line.is_some()) }
     }
 
     /// Takes lines above that are none of a heading; each is shown once, and of many the last.
     pub fn take_lines(&mut self, is_one: impl Fn(&str) -> bool) -> Vec<String> {
-        let from = self.seen.max(self.above.len().saturating_sub(MOST));
+        let from = self.seen.max(self.above.len().saturating_sub(MAX_LINES_ABOVE));
         let is_one = |(kind, line): &(Kind, Cow<str>)| *kind == Kind::Text && is_one(line);
         let new = self.above.split_off(from.min(self.above.len()));
         let (taken, kept): (Vec<_>, Vec<_>) = new.into_iter().partition(is_one);
@@ -362,27 +364,27 @@ impl<'t> Teller<'t> {
     }
 }
 
-/// What lines above a run say; those that only count runs or tell the time say nothing.
+/// What lines above a run say; those that only count runs or give the time say nothing.
 fn lines(above: &[(Kind, Cow<str>)], counts: bool) -> Vec<Line> {
     let is_count = |line: &str| !says(line) || counts && bare_number(line).is_some();
     let line = |(kind, line): &(Kind, Cow<str>)| {
         let level = match kind {
             Kind::Text => level(line),
             // It may be a heading as well.
-            Kind::Typed
+            Kind::ShellLine
                 if line.starts_with('#')
                     && !line.contains(['/', '=', '>', '|', ';'])
                     && !line.contains(" -") =>
             {
                 1
             }
-            Kind::Typed | Kind::Beside => COMMAND,
+            Kind::ShellLine | Kind::Beside => COMMAND,
         };
         let line = if *kind == Kind::Text { without_times(line) } else { uncounted(line) };
         let words = said(&line).filter(|_| !is_count(&line) && !is_time(&line))?;
         Some(Line { kind: *kind, level, marked: *kind == Kind::Text && is_marked(&line), words })
     };
-    above[above.len().saturating_sub(MOST)..].iter().filter_map(line).collect()
+    above[above.len().saturating_sub(MAX_LINES_ABOVE)..].iter().filter_map(line).collect()
 }
 
 /// Whether a loop of a shell's line goes on in the next.
@@ -415,7 +417,7 @@ pub fn uncounted(text: &str) -> String {
         r"(?i)\b(?:run|iteration|iter|pass|round|try|trial|rep|repetition|repeat|attempt|sample|loop)s?",
         r"[ _#:.(-]*\d+(?:\W*(?:/|of)\W*\d+)?|^\W*\d+\W*(?:/|of)\W*\d+\W*$"
     ));
-    COUNT.replace_all(&without_times(text), "").trim().chars().take(LONGEST).collect()
+    COUNT.replace_all(&without_times(text), "").trim().chars().take(MAX_COMMAND_CHARS).collect()
 }
 
 /// Whether a line says something, beside which of counted runs it is of and what time it was.
@@ -429,7 +431,7 @@ fn bare_number(line: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Whether the lines that are a number alone count: 1, 2, 3, and perhaps from the begin again.
+/// Whether the lines that are a number alone count: 1, 2, 3, and perhaps from the start again.
 fn counts<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
     let mut last = None;
     lines.filter_map(bare_number).all(|number| {
@@ -440,8 +442,8 @@ fn counts<'t>(lines: impl Iterator<Item = &'t str>) -> bool {
     })
 }
 
-/// A line without times of a day. Runs of one day may repeat each other; those of two days are told
-/// apart. An address of PCI (`82:00.1`) or of a network is no time.
+/// A line without times of a day. Runs of one day may repeat each other; those of two days
+/// differ. An address of PCI (`82:00.1`) or of a network is no time.
 fn without_times(line: &str) -> String {
     static TIME: Expression = Expression::new(concat!(
         r"\b(?:(?:[01]?\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:\s*[AP]M\b)?",
