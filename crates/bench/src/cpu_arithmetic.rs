@@ -36,10 +36,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param::choice(ids::param::OPERATION, "what is computed, on which numbers", &NAMES),
+        Param::choice(ids::param::OPERATION, "operation and type of number", &NAMES),
         Param::choice(
             ids::param::TIMING,
-            "each waiting for the one before (latency), or not (throughput)",
+            "dependent operations (latency) or independent ones (throughput)",
             &["latency", "throughput"],
         ),
     ],
@@ -123,7 +123,7 @@ fn throughput(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyho
     })?;
     let right = operation.stream_answer(rounds);
     check_answer(!wrong && state == right, || match wrong {
-        true => format!("streams of {name} that began alike ended differently"),
+        true => format!("equal streams of {name} ended with different results"),
         false => format!("streams of {rounds} rounds of {name} ended with {state:#x} instead of {right:#x}"),
     })
 }

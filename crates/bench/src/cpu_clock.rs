@@ -20,7 +20,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),
-        ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock by multiplications").aside(),
+        ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock from multiplications").aside(),
     ],
     params: &[],
     cases,

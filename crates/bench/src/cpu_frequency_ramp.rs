@@ -29,12 +29,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),
         note(ids::metric::FIRST_CLOCK, "clock at the first step", "GHz"),
-        note(ids::metric::STEADY_CLOCK, "clock when steady", "GHz"),
-        note(ids::metric::SETTLING, "time until within 2 % of steady", "ms"),
+        note(ids::metric::STEADY_CLOCK, "steady clock", "GHz"),
+        note(ids::metric::SETTLING, "time to within 2 % of the steady clock", "ms"),
     ],
     params: &[
-        Param::int(ids::param::IDLE_MS, "sleep before, ms", 1..=10_000),
-        Param::int(ids::param::AT_US, "end of a step, us since the wake-up", 1..=1 << 30),
+        Param::int(ids::param::IDLE_MS, "idle time before, ms", 1..=10_000),
+        Param::int(ids::param::AT_US, "end of a step, µs after the wake-up", 1..=1 << 30),
     ],
     view: &log_curve(ids::param::AT_US),
     from: Depth::Standard,
@@ -95,7 +95,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
     }
     let is_whole = |ramp: &Ramp| ramp.piece_ns[0].is_finite() && ramp.steady_ns.is_finite();
-    ensure!(ramps.iter().any(is_whole), "other tasks or the host held the CPU in every wake-up");
+    ensure!(ramps.iter().any(is_whole), "other tasks or the host used the CPU at every wake-up");
     let work = (PIECE * CHAIN_UNROLL) as f64;
     for (step, end) in STEPS_US.iter().enumerate() {
         let ns = step_ns(&ramps, step);

@@ -33,17 +33,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         Metric::new(
             ids::metric::SLOWDOWN,
-            "time together over time alone",
+            "time together divided by time alone",
             "",
             Better::Lower,
             // The work of its windows is the time alone, so both times are kept.
             Form::TimePerWork { scale: 1.0 },
         ),
-        latency_ns(ids::metric::ALONE, "time of an addition, alone").aside(),
+        latency_ns(ids::metric::ALONE, "time of an addition alone").aside(),
     ],
     params: &[
-        Param::cpu(ids::param::FROM, "CPU whose time it is"),
-        Param::cpu(ids::param::TO, "CPU that computes beside it"),
+        Param::cpu(ids::param::FROM, "CPU that is timed"),
+        Param::cpu(ids::param::TO, "CPU that computes at the same time"),
     ],
     view: &matrix(ids::param::FROM, ids::param::TO),
     from: Depth::Standard,
@@ -69,7 +69,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = scope.floor.all("task");
     let cpus = placement.cpus();
     if cpus.len() < 2 {
-        let why = format!("usable CPUs: {}; two are needed", cpus.len());
+        let why = format!("needs two usable CPUs; {} found", cpus.len());
         return vec![Candidate::unmet(bench.id, "all", why)];
     }
     let sampled = (cpus.len() > ALL_PAIRS && !scope.all).then(|| sample(scope, &cpus));
@@ -120,7 +120,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let pairs = pairs_of(case);
     let mut crew = Crew::start(&pairs, sampler.clock())?;
     let (warm_up, count) = (sampler.windows().warm_up, sampler.windows().count);
-    let (first, _) = *pairs.first().context("no pair of CPUs")?;
+    let (first, _) = *pairs.first().context("the case has no pair of CPUs")?;
     let rounds = crew.rounds_of(first)?;
     let additions = (rounds * WORK.stream_operations()) as f64;
     for (one, other) in pairs {
@@ -211,17 +211,15 @@ impl Crew {
         let mut times = Vec::with_capacity(cpus.len());
         for cpu in cpus {
             let answer = self.task(*cpu)?.answer()?;
-            anyhow::ensure!(answer != ALONE, "the partner of CPU {cpu} did not come within {LOST:?}");
-            check_answer(answer == RIGHT, || {
-                format!("CPU {cpu} added up {rounds} rounds, and its sums are wrong")
-            })?;
+            anyhow::ensure!(answer != ALONE, "the partner of CPU {cpu} did not start within {LOST:?}");
+            check_answer(answer == RIGHT, || format!("CPU {cpu} computed wrong sums in {rounds} rounds"))?;
             times.push(f64::from_bits(self.lines[TIMES + *cpu as usize].load(Ordering::Acquire)));
         }
         Ok(times)
     }
 
     fn task(&mut self, cpu: u32) -> anyhow::Result<&mut Partner> {
-        self.tasks.get_mut(&cpu).with_context(|| format!("nobody computes on CPU {cpu}"))
+        self.tasks.get_mut(&cpu).with_context(|| format!("no process runs on CPU {cpu}"))
     }
 }
 
@@ -293,7 +291,7 @@ mod tests {
             };
             cases(&BENCHMARKS[0], &scope).remove(0)
         };
-        assert!(planned(1).unmet.is_some_and(|why| why.contains("two are needed")));
+        assert!(planned(1).unmet.is_some_and(|why| why.contains("needs two usable CPUs")));
         assert_eq!(points(&planned(16).case).len(), 16 * 15);
         for cpus in [17, 64, 512] {
             let candidate = planned(cpus);

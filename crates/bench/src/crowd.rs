@@ -14,7 +14,7 @@ use sys::crew::{Body, Lines, Team, wall_ns};
 pub const RATE: Metric = per_second(ids::metric::RATE, "all tasks together").aside();
 /// Of the task that had least: 1 is a fair share.
 pub const LEAST_SHARE: Metric =
-    value(ids::metric::LEAST_SHARE, "least task's part of a fair share", "", Better::Higher);
+    value(ids::metric::LEAST_SHARE, "smallest task's part of a fair share", "", Better::Higher);
 
 /// One task alone; two at each distance, the nearest ones in every profile; two wherever the
 /// scheduler puts them; and, where there are more, one on each CPU.
@@ -109,7 +109,7 @@ impl Crowd {
             }
             let counted = self.count();
             check_answer(self.total() == counted, || {
-                format!("the tasks have added {} in all, and the word holds {counted}", self.total())
+                format!("the tasks added {} but the word holds {counted}", self.total())
             })?;
             Ok(wall_ns(&laps))
         })?;

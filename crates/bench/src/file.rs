@@ -23,12 +23,12 @@ use sys::scratch::Scratch;
 
 const METRICS: &[Metric] = &[
     gb_per_s(IO, "bandwidth, I/O only"),
-    gb_per_s(OPEN_CLOSE, "bandwidth from open to close"),
+    gb_per_s(OPEN_CLOSE, "bandwidth, open to close"),
     note(CACHED_SHARE, "share of the file in the page cache", ""),
 ];
 
 const PARAMS: &[Param] = &[
-    Param::choice(CACHE, "in or out of the page cache", &["warm", "cold"]),
+    Param::choice(CACHE, "in the page cache (warm) or dropped from it (cold)", &["warm", "cold"]),
     Param::int(BYTES, "bytes of the file", 512..=1 << 46),
 ];
 
@@ -129,7 +129,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let cold = cache == "cold";
             if let Some(directory) = memory_only.filter(|_| cold) {
                 return unmet(format!(
-                    "{} is {}, which has no cache to be out of: name a directory on a disk by --dir",
+                    "{} is {}, which is all cache: name a directory on a disk with --dir",
                     directory.path, directory.filesystem
                 ));
             }
@@ -156,7 +156,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             };
             sizes.retain(|size| *size <= most);
             let Some(largest) = sizes.last().copied() else {
-                return unmet(format!("a file of 16 MiB is more than a tenth of the free room, or than memory allows ({most} bytes)"));
+                return unmet(format!("a file of 16 MiB is more than a tenth of the free space, or than memory allows ({most} bytes)"));
             };
             // Written at 1 GB/s, to a disk at half that; read at 4 GB/s and 1 GB/s.
             let (write, read) = if cold { (2e-9, 1e-9) } else { (1e-9, 0.25e-9) };
@@ -219,7 +219,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                     ns += took;
                     let meant = file.sum(bytes);
                     check_answer(sum == meant, || {
-                        format!("{bytes} bytes of the file add up to {sum} instead of {meant}")
+                        format!("{bytes} bytes of the file add up to {sum}, not {meant}")
                     })?;
                 }
                 Ok(ns)
@@ -290,13 +290,13 @@ impl TestFile {
 
     fn cached_share(&self, bytes: u64) -> anyhow::Result<f64> {
         cached_share(&self.file, bytes as usize)
-            .context("cannot tell how much of the file is cached (mincore)")
+            .context("cannot read how much of the file is cached (mincore)")
     }
 
     fn must_be_warm(&self, bytes: u64) -> anyhow::Result<f64> {
         let share = self.cached_share(bytes)?;
         if share < 1.0 - MOST_CACHED {
-            bail!("only {:.1} % of the file stayed in the page cache: memory is short", share * 100.0);
+            bail!("only {:.1} % of the file stayed in the page cache: free some memory", share * 100.0);
         }
         Ok(share)
     }
@@ -315,7 +315,7 @@ impl TestFile {
             std::thread::sleep(Duration::from_millis(1 << attempt));
         }
         bail!(
-            "{:.1} % of the file stayed in the page cache after it was dropped: this filesystem keeps its pages",
+            "{:.1} % of the file stayed in the page cache after it was dropped: name another directory with --dir",
             share * 100.0
         )
     }
@@ -336,7 +336,7 @@ impl TestFile {
             let piece = &mut self.piece.bytes_mut()[..left.min(PIECE)];
             let count = rustix::io::read(&file, piece).context("cannot read the test file")?;
             if count == 0 || !count.is_multiple_of(BLOCK_BYTES) {
-                bail!("a read of the test file gave {count} bytes");
+                bail!("a read of the test file returned {count} bytes");
             }
             sum = sum.wrapping_add(self.adder.run(&mut self.piece.words_mut()[..count / 8], 1, 0));
             left -= count;
@@ -421,7 +421,7 @@ mod tests {
             tmpfs[0].unmet.is_none()
                 && largest.is_some_and(|most| (64 * MIB..=STANDARD_MOST).contains(&most))
         );
-        assert!(tmpfs[1].unmet.as_ref().is_some_and(|why| why.contains("no cache to be out of")));
+        assert!(tmpfs[1].unmet.as_ref().is_some_and(|why| why.contains("is all cache")));
         assert!(on("ext4", 2 * MIB).iter().all(|candidate| candidate.unmet.is_some()));
     }
 
@@ -436,7 +436,9 @@ mod tests {
             }
             Ok(share) => assert!(share <= MOST_CACHED),
         }
-        assert!(file.must_be_warm(4 * MIB).is_err_and(|error| error.to_string().contains("memory is short")));
+        assert!(
+            file.must_be_warm(4 * MIB).is_err_and(|error| error.to_string().contains("free some memory"))
+        );
         let (sum, ns) = file.read(4 * MIB, Span::OpenClose, Clock::Raw).expect("read");
         assert_eq!((sum, ns > 0.0), (file.sum(4 * MIB), true));
         assert_eq!(file.cached_share(4 * MIB).expect("mincore"), 1.0);

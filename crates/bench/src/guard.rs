@@ -65,32 +65,32 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         value(ids::metric::RESULT, "wall time", "s", Better::Lower),
-        value(ids::metric::WALL, "wall time of a run", "s", Better::Lower).aside(),
+        value(ids::metric::WALL, "wall time of each run", "s", Better::Lower).aside(),
         note(ids::metric::CPU_USER, "CPU time in the program", "s").aside(),
         note(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s").aside(),
         note(ids::metric::VOLUNTARY, "voluntary switches", "").aside(),
         note(ids::metric::INVOLUNTARY, "involuntary switches", "").aside(),
-        note(ids::metric::MIGRATIONS, "migrations seen", "").aside(),
+        note(ids::metric::MIGRATIONS, "migrations observed", "").aside(),
         note(ids::metric::FAULTS, "page faults", "").aside(),
         note(ids::metric::WAIT, "time that tasks waited for a CPU", "s").aside(),
         note(ids::metric::TASKS, "tasks watched", "").aside(),
-        note(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "").aside(),
-        note(ids::metric::LOOKS, "looks that found two busy tasks", "").aside(),
-        note(ids::metric::PINNED, "tasks that were pinned", "").aside(),
+        note(ids::metric::OCCUPANCY, "share of busy pairs", "").aside(),
+        note(ids::metric::LOOKS, "observations with two busy tasks", "").aside(),
+        note(ids::metric::PINNED, "pinned tasks", "").aside(),
         note(ids::metric::LEFT, "processes left behind", "").aside(),
-        note(ids::metric::WATCH_CPU, "CPU share of the watching", "").aside(),
-        note(ids::metric::OVERLAP, "share of the longer run in which both ran", "").aside(),
+        note(ids::metric::WATCH_CPU, "CPU share of the observer", "").aside(),
+        note(ids::metric::OVERLAP, "share of the longer run with both running", "").aside(),
     ],
     params: &[
-        Param::word(ids::param::COMMAND, "program and fingerprint of its words"),
-        Param::word(ids::param::CLASS, "how two CPUs are apart"),
+        Param::word(ids::param::COMMAND, "program and fingerprint of its arguments"),
+        Param::word(ids::param::CLASS, "distance of the two CPUs"),
     ],
     view: &View::Table,
     from: Depth::Quick,
     hidden: true,
     budget_s: None,
     cases: |bench, _| {
-        let why = "needs a command: `assay guard -- COMMAND` runs it";
+        let why = "needs a command: run `assay guard -- COMMAND`";
         vec![Candidate::unmet(bench.id, "free", why.to_string())]
     },
     points: commands,
@@ -132,18 +132,18 @@ struct Told {
 impl Told {
     fn of(case: &Case) -> anyhow::Result<Told> {
         let input = |name: &str| case.inputs.get(name);
-        let words = words(case, WORDS)?.context("no command: `assay guard -- COMMAND` gives one")?;
+        let words = words(case, WORDS)?.context("no command: run `assay guard -- COMMAND`")?;
         let wanted = input(WANTED).map(|text| serde_json::from_str(text)).transpose();
         let seconds = input(TIMEOUT).and_then(|text| text.parse().ok()).filter(|s: &f64| *s > 0.0);
-        let floor = input(FLOOR).context("the CPUs are not told")?;
-        let floor = Floor::from_chart(floor).context("the CPUs cannot be understood")?;
+        let floor = input(FLOOR).context("the case names no CPUs")?;
+        let floor = Floor::from_chart(floor).context("the case's list of CPUs is not valid")?;
         let (all, seats) = (floor.cpus(), case.placement.cpus());
         let pinned = seats.len() == 1 || case.inputs.contains_key(RIVAL);
         let beside = if pinned { all.difference(&seats) } else { all };
         Ok(Told {
             words,
-            wanted: wanted.context("the metric cannot be understood")?,
-            timeout: Duration::try_from_secs_f64(seconds.context("no time limit")?)?,
+            wanted: wanted.context("the case's metric is not valid")?,
+            timeout: Duration::try_from_secs_f64(seconds.context("the case has no time limit")?)?,
             floor,
             beside,
             seats,
@@ -155,8 +155,9 @@ impl Told {
 /// The words of a command that this input holds; none where it is not there.
 fn words(case: &Case, input: &str) -> anyhow::Result<Option<Vec<String>>> {
     let Some(text) = case.inputs.get(input) else { return Ok(None) };
-    let words: Vec<String> = serde_json::from_str(text).context("the command is not a list of words")?;
-    ensure!(!words.is_empty(), "the command is empty");
+    let words: Vec<String> =
+        serde_json::from_str(text).context("the case's command is not a list of words")?;
+    ensure!(!words.is_empty(), "the command is empty: name a program after `--`");
     Ok(Some(words))
 }
 
@@ -172,7 +173,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away,
     // and nothing is left.
-    process::adopt_orphans().context("cannot adopt what the program leaves")?;
+    process::adopt_orphans().context("cannot adopt the program's orphaned processes")?;
     process::be_asked_when_the_parent_ends()?;
     counters::die_as_the_parent_does();
     Events::catch().context("cannot catch signals")
@@ -220,15 +221,11 @@ fn once(
         }
         if events.asked_to_end() {
             stop(main, &mut streams, events);
-            bail!("this run was asked to end");
+            bail!("this run was interrupted");
         }
         if Instant::now() >= deadline {
             stop(main, &mut streams, events);
-            bail!(
-                "no end after {} s (--timeout); killed. {}",
-                told.timeout.as_secs_f64(),
-                streams.last_words()
-            );
+            bail!("killed after {} s (--timeout). {}", told.timeout.as_secs_f64(), streams.last_words());
         }
         streams.drain();
         watch.look_if_due();
@@ -273,7 +270,7 @@ impl Ran {
     fn emit(&self, params: &Params, sampler: &mut Sampler) -> anyhow::Result<()> {
         let (ns, watch) = (self.end - self.begin, &self.watch);
         let wall = ns / 1e9;
-        let all: Usage = clock::children_usage().context("cannot read what the program used")?;
+        let all: Usage = clock::children_usage().context("cannot read the program's resource usage")?;
         let used = watch.tasks().used();
         let one = |value: f64| Some(Packed::Same(value));
         let beside = Covariates {
@@ -287,7 +284,7 @@ impl Ran {
         let result = self.result.map_or(wall, |found| found.value);
         sampler.value_beside(params.clone(), ids::metric::RESULT, result, ns, beside)?;
         if let Some(Found { of: several @ 2.., .. }) = self.result {
-            let note = format!("its output holds {several} results, and the last one counts");
+            let note = format!("the output holds {several} results; the last one counts");
             sampler.facts().notes.push(note);
         }
         let values = [

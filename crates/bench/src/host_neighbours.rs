@@ -30,12 +30,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              Sums and ends of walks are checked.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::CACHE, "cache that one CPU gets", "MiB", Better::Higher, Form::Value),
-        latency_ns(ids::metric::LATENCY, "load from memory, at rest").aside(),
-        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU, at rest").aside(),
-        fact(ids::metric::SIZE, "working set of each look", "MiB"),
-        fact(ids::metric::KEPT, "its lines in a cache after 0.25 ms", ""),
-        fact(ids::metric::MOMENT, "when each look began", "ms"),
+        Metric::new(ids::metric::CACHE, "L3 that one task can use", "MiB", Better::Higher, Form::Value),
+        latency_ns(ids::metric::LATENCY, "memory latency at rest").aside(),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU at rest").aside(),
+        fact(ids::metric::SIZE, "working set of each probe", "MiB"),
+        fact(ids::metric::KEPT, "its lines still cached after 0.25 ms", ""),
+        fact(ids::metric::MOMENT, "start of each probe", "ms"),
     ],
     params: &[],
     view: &View::Table,
@@ -85,7 +85,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= LEAST_MEMORY)
     else {
         let why = format!(
-            "{} MiB are needed, and {} MiB may be used",
+            "needs {} MiB of memory; {} MiB may be used",
             LEAST_MEMORY >> 20,
             scope.memory_bytes >> 20
         );
@@ -108,9 +108,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let memory = resident(largest, case.placement.pages, &nodes, |index| word(0, index))?;
     note_memory(sampler, &memory, &nodes);
     let mut memory = Rc::new(memory);
-    let read = streams(Op::Read).into_iter().next().context("no loop that reads")?;
+    let read = streams(Op::Read).into_iter().next().context("no read loop for this CPU")?;
     let mut prober = Prober::at_rest(largest, read, clock, sampler.seed())
-        .context("its pages are too few or too small to look at")?;
+        .context("its pages are too few or too small to measure")?;
     let sizes = sizes(largest);
     let count = looks(sampler.windows().window_ns, sizes.len());
     // Sizes in a random order, a new one each turn: what comes and goes meets all of them.
@@ -126,9 +126,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let rest = (begin + due - clock.now()).max(LEAST_REST_NS);
             std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);
-            check_answer(look.is_some(), || {
-                format!("a walk through {size} bytes, or a sum, came out wrong")
-            })?;
+            check_answer(look.is_some(), || format!("a walk through {size} bytes, or a sum, was wrong"))?;
             seen.extend(look.map(|look| (size as f64 / f64::from(1 << 20), look)));
         }
     }

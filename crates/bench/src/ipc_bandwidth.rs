@@ -22,10 +22,10 @@ use model::{Better, Case, Params, Placement};
 const BANDWIDTH: Benchmark = Benchmark {
     source: file!(),
     metrics: &[
-        gb_per_s(ids::metric::BANDWIDTH, "gross bandwidth"),
-        gb_per_s(ids::metric::COPY, "data copied in and out").aside(),
-        note(ids::metric::COPY_SHARE, "share of the time that copying takes", ""),
-        value(ids::metric::NET, "bandwidth less the copying", "GB/s", Better::Higher),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth"),
+        gb_per_s(ids::metric::COPY, "copying in and out").aside(),
+        note(ids::metric::COPY_SHARE, "share of time spent copying", ""),
+        value(ids::metric::NET, "bandwidth without copying", "GB/s", Better::Higher),
         OCCUPANCY,
     ],
     params: &[Param::int(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
@@ -215,7 +215,7 @@ impl Flow {
         bytes: u64,
         numbers: impl Iterator<Item = u64>,
     ) -> anyhow::Result<Flow> {
-        let spot = Spot::new().context("cannot map memory to share")?;
+        let spot = Spot::new().context("cannot map shared memory")?;
         let (reads, sender) =
             pair::fork_beside(placement, (reads, writes), |writes| send_all(&writes, bytes, numbers, &spot))?;
         Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0, spot })
@@ -229,16 +229,14 @@ impl Flow {
             while got < message.len() {
                 let read = || -> io::Result<usize> { Ok(rustix::io::read(&*reads, &mut message[got..])?) };
                 match sender.patiently("hear from", read)? {
-                    0 => anyhow::bail!("the partner is gone after {next} messages"),
+                    0 => anyhow::bail!("the partner ended after {next} messages"),
                     bytes => got += bytes,
                 }
             }
             let words = message.as_chunks::<8>().0;
             let numbers = [0, mark(*next, words.len())].map(|at| u64::from_ne_bytes(words[at]));
             if numbers != [*next; 2] {
-                check_answer(false, || {
-                    format!("message {next} holds {numbers:?} where its number should be")
-                })?;
+                check_answer(false, || format!("message {next} holds {numbers:?} instead of its number"))?;
             }
             *next += 1;
             if next.is_multiple_of(look_every(message.len() as u64)) {
@@ -324,7 +322,7 @@ impl Copier {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        check_answer(self.to == self.from, || "a copy of a message differs from it".to_string())
+        check_answer(self.to == self.from, || "a copy of a message differs from the message".to_string())
     }
 }
 
@@ -368,7 +366,7 @@ mod tests {
             for make in [pipe, unix, tcp] {
                 let mut flow = Flow::start(&free(), make().expect("ends"), 512, 0..7).expect("a sender");
                 let error = flow.receive(8).expect_err("seven came").to_string();
-                assert!(error.contains("gone after 7 messages"), "{error}");
+                assert!(error.contains("ended after 7 messages"), "{error}");
             }
         });
     }

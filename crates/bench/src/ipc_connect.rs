@@ -119,7 +119,7 @@ impl Caller {
         rustix::net::listen(&listener, QUEUE).context("cannot listen")?;
         let (counts, tells) = rustix::pipe::pipe().context("cannot make a pipe")?;
         let ends = (counts, (listener, tells));
-        let spot = Spot::new().context("cannot map memory to share")?;
+        let spot = Spot::new().context("cannot map shared memory")?;
         let (counts, partner) =
             pair::fork_beside(placement, ends, |(listener, tells)| accept(&listener, &tells, guests, &spot))?;
         Ok(Caller { address, counts, partner, connected: 0, spot })
@@ -135,7 +135,7 @@ impl Caller {
         match accepted == *connected {
             true => Ok(()),
             false => {
-                check_answer(false, || format!("{connected} connections were made, and {accepted} accepted"))
+                check_answer(false, || format!("{connected} connections were opened but {accepted} accepted"))
             }
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         let mut caller = Caller::start(&free(), unix().expect("a door"), u64::MAX).expect("a partner");
         caller.connected = 1;
         let error = caller.batch().expect_err("one more than there were").to_string();
-        assert_eq!(error, "17 connections were made, and 16 accepted");
+        assert_eq!(error, "17 connections were opened but 16 accepted");
     }
 
     #[test]

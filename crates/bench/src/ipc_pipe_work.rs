@@ -36,7 +36,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-const LATENCY: Metric = latency_us(ids::metric::LATENCY, "time of a round");
+const LATENCY: Metric = latency_us(ids::metric::LATENCY, "round");
 
 /// Less than a system call to a long time slice's beginning, ns.
 const WORK_NS: [u64; 9] = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
@@ -104,7 +104,7 @@ impl<E> Busy<E> {
         let sum = add_chain(rounds, 1, 3);
         match sum == add_chain_answer(rounds, 1, 3) {
             true => Ok(()),
-            false => Err(io::Error::other(format!("{rounds} rounds of additions came to {sum}"))),
+            false => Err(io::Error::other(format!("{rounds} rounds of additions gave {sum}"))),
         }
     }
 }

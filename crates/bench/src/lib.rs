@@ -174,14 +174,14 @@ impl Benchmark {
         budget_s: None,
         cases: pinned,
         points: single_point,
-        run: |_, _| anyhow::bail!("this row has no code to run"),
+        run: |_, _| anyhow::bail!("this benchmark has no code"),
     };
 }
 
 /// The headline of rows whose operation takes well under a microsecond.
-pub const LATENCY_NS: Metric = latency_ns(LATENCY, "time of one");
+pub const LATENCY_NS: Metric = latency_ns(LATENCY, "latency");
 /// The headline of rows whose operation takes longer.
-pub const LATENCY_US: Metric = latency_us(LATENCY, "time of one");
+pub const LATENCY_US: Metric = latency_us(LATENCY, "latency");
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

@@ -30,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            note(ids::metric::HANDED_OVER, "turns after another task's", ""),
+            note(ids::metric::HANDED_OVER, "turns that follow another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -169,7 +169,7 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
         let reached = lines[COUNT].load(Ordering::Acquire);
         check_answer(wrong == 0 && reached == expected, || {
-            format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
+            format!("{wrong} turns were out of order, and {reached} of {expected} were counted")
         })?;
         let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
             for class in 0..notes.len() {

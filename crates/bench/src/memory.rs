@@ -101,9 +101,9 @@ pub fn resident(
 pub fn written(mut memory: Mapping, fill: impl Fn(usize) -> u64) -> anyhow::Result<Mapping> {
     let bytes = memory.len();
     write(&mut memory, fill);
-    let share = memory.resident_share().context("cannot tell whether memory is resident")?;
+    let share = memory.resident_share().context("cannot check that memory is resident")?;
     if share < 1.0 {
-        bail!("only {:.1} % of {bytes} bytes stayed in memory after they were written", share * 100.0);
+        bail!("only {:.1} % of {bytes} bytes stayed in memory: free some memory", share * 100.0);
     }
     Ok(memory)
 }

@@ -33,7 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "one-way latency")],
     params: &[
-        Param::cpu(ids::param::FROM, "CPU that begins, and next to whose memory the line lies"),
+        Param::cpu(ids::param::FROM, "CPU that starts, with the line in its node's memory"),
         Param::cpu(ids::param::TO, "CPU that answers"),
     ],
     view: &matrix(ids::param::FROM, ids::param::TO),
@@ -64,9 +64,9 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = scope.floor.all("player");
     let cpus = placement.cpus();
     match cpus.len() {
-        0 => return vec![Candidate::unmet(bench.id, "all", "no CPU is known to be usable".to_string())],
+        0 => return vec![Candidate::unmet(bench.id, "all", "no usable CPU found".to_string())],
         1 => {
-            let why = format!("one usable CPU ({cpus}): nobody to hand a line to");
+            let why = format!("needs two usable CPUs; only {cpus} found");
             return vec![Candidate::unmet(bench.id, "all", why)];
         }
         _ => {}
@@ -204,7 +204,7 @@ impl Hall {
     fn play(&mut self, pairs: &[Pair], trips: u64) -> anyhow::Result<Vec<f64>> {
         let trips = trips.min((1 << TRIPS_BITS) - 1 - WARM_UP);
         for (from, to) in pairs {
-            let table = self.tables.get_mut(&(*from, *to)).context("a pair without a table")?;
+            let table = self.tables.get_mut(&(*from, *to)).context("the case has no list of pairs")?;
             table.count += 2 * (trips + WARM_UP);
             let order = table.number << TRIPS_BITS | trips;
             for cpu in [to, from] {
@@ -217,9 +217,7 @@ impl Hall {
             let expected = self.tables[pair].count;
             check_answer(counted == [expected; 2], || {
                 let [one, other] = counted;
-                format!(
-                    "CPU {from} and CPU {to} should have counted to {expected}, and came to {one} and {other}"
-                )
+                format!("CPUs {from} and {to} counted to {one} and {other}, not {expected}")
             })?;
             let ns = self.results[*from as usize].load(Ordering::Acquire);
             took.push(f64::from_bits(ns));
@@ -228,7 +226,7 @@ impl Hall {
     }
 
     fn player(&mut self, cpu: u32) -> anyhow::Result<&mut Partner> {
-        self.players.get_mut(&cpu).with_context(|| format!("nobody plays on CPU {cpu}"))
+        self.players.get_mut(&cpu).with_context(|| format!("no process runs on CPU {cpu}"))
     }
 
     /// Plays a few pairs of the fullest round alone and in the company of that whole round.
@@ -288,14 +286,16 @@ impl std::fmt::Display for Company {
         let Company { others, changed } = self;
         let changed = changed * 100.0;
         match (others, self.bearable()) {
-            (0, _) => write!(f, "one pair at a time: no two pairs are disjoint"),
+            (0, _) => write!(f, "pairs ran one at a time: no two pairs are disjoint"),
             (_, true) => {
-                write!(f, "disjoint pairs at once: {others} others changed a pair by {changed:.1} % at most")
+                write!(
+                    f,
+                    "disjoint pairs ran at once: {others} others changed a pair by at most {changed:.1} %"
+                )
             }
-            (_, false) => write!(
-                f,
-                "one pair at a time: the company of {others} others changed a pair by {changed:.1} %"
-            ),
+            (_, false) => {
+                write!(f, "pairs ran one at a time: {others} others changed a pair by {changed:.1} %")
+            }
         }
     }
 }

@@ -37,14 +37,10 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placement = scope.floor.one_per_core("reader");
     match placement.seats.len() {
         0 => {
-            return vec![Candidate::unmet(
-                bench.id,
-                "one-per-core",
-                "no CPU is known to be usable".to_string(),
-            )];
+            return vec![Candidate::unmet(bench.id, "one-per-core", "no usable CPU found".to_string())];
         }
         1 => {
-            let why = "one usable core: nothing to compare it with".to_string();
+            let why = "needs two usable cores".to_string();
             return vec![Candidate::unmet(bench.id, "one-per-core", why)];
         }
         _ => {}
@@ -124,7 +120,7 @@ mod tests {
     fn one_core_has_nothing_to_be_compared_with() {
         let mut machine = Machine::default();
         machine.cpus.online = CpuSet::one(0);
-        assert!(planned(&machine).unmet.is_some_and(|why| why.contains("one usable core")));
+        assert!(planned(&machine).unmet.is_some_and(|why| why.contains("two usable cores")));
         assert!(planned(&Machine::default()).unmet.is_some());
     }
 }

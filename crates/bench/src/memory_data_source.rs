@@ -40,7 +40,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              wrote.",
     source: file!(),
     metrics: &[
-        latency_ns(ids::metric::LATENCY, "latency of a load"),
+        latency_ns(ids::metric::LATENCY, "latency"),
         Metric::new(
             ids::metric::CYCLES,
             "latency in core cycles",
@@ -54,14 +54,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     params: &[
         Param::choice(
             ids::param::SOURCE,
-            "where the line comes from",
+            "source of the line",
             &[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE],
         ),
-        Param::int(
-            ids::param::WITHIN,
-            "bytes within which the order is random before the next such group",
-            4096..=1 << 46,
-        ),
+        Param::int(ids::param::WITHIN, "bytes of each group that is read in random order", 4096..=1 << 46),
     ],
     view: &View::Wide,
     cases,
@@ -117,11 +113,11 @@ fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candi
     let cache = |level| cache(scope.machine, cpu, level);
     let sizes = (cache(level - 1), cache(level).and_then(|cache| Some((cache, cache.size_bytes?))));
     let (Some(inner), Some((outer, outer_bytes))) = sizes else {
-        let why = format!("the kernel tells of no L{level} of CPU {cpu}");
+        let why = format!("the kernel reports no L{level} for CPU {cpu}");
         return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let Some(block) = between(inner.size_bytes.unwrap_or(0), outer_bytes) else {
-        let why = format!("the L{level} is told to be no larger than what lies before it");
+        let why = format!("the kernel reports an L{level} no larger than the level before");
         return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let conflict = Conflict::in_cache(inner, outer);
@@ -149,7 +145,7 @@ fn pairs(
         let owner = placement.seats[1].cpus.first().unwrap_or(0);
         let size = |level| memory::cache_bytes(scope.machine, owner, level);
         let (Some(l2), Some(l3)) = (size(2), size(3)) else {
-            return Err(format!("the kernel tells of no L3 of CPU {owner} ({})", distance.name()));
+            return Err(format!("the kernel reports no L3 for CPU {owner} ({})", distance.name()));
         };
         let sweep = (2 * l2).min(l3 / 2).next_multiple_of(HUGE_PAGE);
         // A sweep takes several times as long as the walk that it is for.
@@ -257,7 +253,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         .params
         .get(ids::param::SOURCE)
         .and_then(|source| source.text())
-        .context("a case without a source")?;
+        .context("the case has no source")?;
     match source {
         CORE_SHARED | CORE_MODIFIED | L3_REMOTE => with_partner(case, source, sampler),
         DRAM | DRAM_REMOTE => dram::run(case, sampler),
@@ -267,7 +263,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 /// Walks through lines that this CPU has in a cache.
 fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let block = input(case, &ids::param::BYTES).context("a case without its size")?;
+    let block = input(case, &ids::param::BYTES).context("the case has no size")?;
     let conflict = Conflict::of(case);
     // Whole huge pages, or none would be given.
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block)).next_multiple_of(HUGE_PAGE);
@@ -281,9 +277,12 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
         (Some(conflict), _) if all_huge => conflict.all(),
         (None, L2 | L3) | (Some(_), _) => {
             let why =
-                if all_huge { "the kernel does not tell sets and ways" } else { "there are no huge pages" };
-            let note =
-                format!("{why}: {} in a block of {} KiB, between the caches' sizes", source, block >> 10);
+                if all_huge { "the kernel does not report sets and ways" } else { "there are no huge pages" };
+            let note = format!(
+                "{why}: {} was measured in a block of {} KiB, between both cache sizes",
+                source,
+                block >> 10
+            );
             sampler.facts().notes.push(note);
             whole(block)
         }
@@ -293,7 +292,9 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     // What fills caches, TLBs and the replacement's memory of them.
     ring.walk(ring.lines() * 4);
     sampler.time(latency(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    check_answer(ring.came_right(), || {
+        format!("the chain through {} lines ended at a wrong line", ring.lines())
+    })
 }
 
 fn latency(work: u64) -> Point {
@@ -329,7 +330,7 @@ const L3_PAGES: u32 = 256;
 /// again.
 fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
     let [_, owner] = case.placement.seats.as_slice() else {
-        bail!("a pair needs two seats, not {}", case.placement.seats.len());
+        bail!("a pair needs two CPUs, not {}", case.placement.seats.len());
     };
     let pages = if source == L3_REMOTE { L3_PAGES } else { CORE_PAGES };
     let memory = Mapping::shared((pages * BASE_PAGE) as usize)?;
@@ -358,7 +359,7 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
                 let read = ring.read();
                 check_answer(false, || {
                     format!(
-                        "{lines} lines should hold {held} in all; the partner read {seen}, this CPU {read}"
+                        "the sum of {lines} lines should be {held}; the partner read {seen}, this CPU {read}"
                     )
                 })?;
             }
@@ -387,7 +388,7 @@ fn owner_of<'a>(
             Ok(ring.read())
         }),
         L3_REMOTE => {
-            let bytes = input(case, "sweep").context("a case without its sweep")?;
+            let bytes = input(case, "sweep").context("the case has no sweep size")?;
             let mut sweep = resident(bytes, Pages::Huge, &seat.mem_nodes, |_| 0)?;
             let read = streams(Op::Read)[0];
             Box::new(move |_| {

@@ -18,7 +18,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     method: "The first load goes to the start of a random kilobyte of a block beyond the last-level cache. The \
              second waits for the first. The figure is the mean of both. The chain is checked to close.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "mean latency of both loads")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "mean of both loads")],
     params: &[Param::int(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],
     view: &log_curve(ids::param::OFFSET),
     from: Depth::Standard,

@@ -37,8 +37,7 @@ const fn value(name: MetricId, title: &'static str) -> Metric {
 }
 
 const PHYSICAL: Metric = value(ids::metric::PHYSICAL, "physical address of a chunk");
-const SPREAD: Metric =
-    value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest");
+const SPREAD: Metric = value(ids::metric::SPREAD, "range of physical addresses of a chunk");
 
 pub const BENCHMARKS: &[Benchmark] = &[MAP, regions::REGIONS];
 
@@ -164,7 +163,7 @@ impl Plant {
         let possible =
             |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
         parsed.filter(possible).ok_or_else(|| {
-            "a region is planted like slow:25%@1.33, base:25%, huge:25% or hugetlb:25%".to_string()
+            "name a planted region as slow:25%@1.33, base:25%, huge:25% or hugetlb:25%".to_string()
         })
     }
 
@@ -197,10 +196,7 @@ impl Plant {
         let pools = &scope.machine.memory.huge_pages;
         let free = pools.iter().find(|pool| pool.page_bytes == HUGE_PAGE).map_or(0, |pool| pool.free);
         (self.pages == Some(ChunkPages::Pool) && free < wanted).then(|| {
-            format!(
-                "hugetlb pages are planted from the system's pool, which has {free} free of {wanted} needed: \
-                 sysctl vm.nr_hugepages makes it larger"
-            )
+            format!("the hugetlb pool has {free} free pages of {wanted} needed: raise sysctl vm.nr_hugepages")
         })
     }
 
@@ -252,8 +248,8 @@ pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
     };
     if all.is_empty() {
         let why = match wish.node {
-            Some(node) => format!("there is no node {node} with memory that may be used"),
-            None => "no node has memory that may be used".to_string(),
+            Some(node) => format!("node {node} has no memory that may be used"),
+            None => "no NUMA node has memory that may be used".to_string(),
         };
         all.push(Candidate::unmet(bench.id, "per-node", why));
     }
@@ -275,10 +271,10 @@ fn candidate(
     let tasks = placement.seats.len() as u64;
     let unmet = |why: String| with_node(Candidate::unmet(bench.id, name, why));
     if tasks == 0 {
-        return unmet("no CPU is known to be usable".to_string());
+        return unmet("no usable CPU found".to_string());
     }
     let Some((total, tightest)) = may_take(scope, node) else {
-        return unmet("the kernel does not tell how much memory is free".to_string());
+        return unmet("the kernel does not report free memory".to_string());
     };
     let llc = last_level_bytes(scope.machine, &placement);
     let within = |beside: u64| (total - beside).min(wish.max.unwrap_or(u64::MAX));
@@ -291,7 +287,7 @@ fn candidate(
     let bytes = chunk(total);
     let chunks = (total / bytes).min(CHUNKS_MOST);
     if chunks == 0 {
-        return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
+        return unmet(format!("only {} MiB may be used; a chunk needs {} MiB", total / MIB, bytes / MIB));
     }
     if let Some(why) = wish.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
         return unmet(why);
@@ -382,7 +378,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let taken = readers.take(chunks)?;
     watch.taken();
     if taken == 0 {
-        anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);
+        anyhow::bail!("memory ran short before the first chunk of {} MiB", bytes / MIB);
     }
     let slow = plant.map(|plant| (plant.chunks(taken), plant.ratio));
     let extra = |chunk: u64| match &slow {

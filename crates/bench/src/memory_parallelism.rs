@@ -20,7 +20,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              chain round-robin. All chains are one cycle entered at equal distances, so no chain uses what another \
              fetched.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "time per load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "time for each load")],
     params: &[Param::int(ids::param::CHAINS, "independent chains", 1..=32)],
     view: &log_curve(ids::param::CHAINS),
     from: Depth::Standard,

@@ -20,14 +20,14 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              so that the cache's sets fill evenly. Both layouts touch equally many lines. The chain is checked to \
              close.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
         Param::choice(
             ids::param::LAYOUT,
-            "one line a page, or the same number of lines side by side",
+            "one line in each page, or as many lines side by side",
             &["spread", "packed"],
         ),
-        Param::int(ids::param::PAGES, "pages, or lines", 2..=1 << 20),
+        Param::int(ids::param::PAGES, "number of pages or lines", 2..=1 << 20),
     ],
     view: &log_curve(ids::param::PAGES),
     from: Depth::Standard,

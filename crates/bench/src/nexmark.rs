@@ -75,22 +75,22 @@ const BUDGET_S: f64 = 270.0;
 
 const METRICS: &[Metric] = &[
     per_second(ids::metric::RATE, "events"),
-    value(ids::metric::CPU, "busy share of the TaskManager's CPUs", "%", Better::Lower),
-    note(ids::metric::CPU_TICKS, "the same as top adds it up", "%"),
-    note(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%"),
-    latency_us(ids::metric::COST, "CPU time an event").aside(),
+    value(ids::metric::CPU, "CPU% of the TaskManager's CPUs", "%", Better::Lower),
+    note(ids::metric::CPU_TICKS, "CPU% as top adds it up", "%"),
+    note(ids::metric::PROCESS_CPU, "CPU% of the TaskManager's process", "%"),
+    latency_us(ids::metric::COST, "CPU time for each event").aside(),
     value(ids::metric::ATTAINMENT, "events for each % of CPU", "1/s", Better::Higher),
-    note(ids::metric::TARGET, "events that were to be", "1/s"),
-    value(ids::metric::ACHIEVED, "share of the target", "%", Better::Higher),
+    note(ids::metric::TARGET, "target rate", "1/s"),
+    value(ids::metric::ACHIEVED, "share of the target reached", "%", Better::Higher),
     value(ids::metric::LATE, "behind the schedule", "ms", Better::Lower),
-    note(ids::metric::OTHERS, "CPU share of others on these CPUs", "%"),
-    note(ids::metric::STEAL, "CPU share that the hypervisor took", "%"),
-    value(ids::metric::GC, "time stopped for garbage collection", "%", Better::Lower),
-    note(ids::metric::REJECTED, "windows not used", ""),
+    note(ids::metric::OTHERS, "other work on these CPUs", "%"),
+    note(ids::metric::STEAL, "steal", "%"),
+    value(ids::metric::GC, "time stopped by garbage collection", "%", Better::Lower),
+    note(ids::metric::REJECTED, "samples not used", ""),
     note(ids::metric::RESTARTS, "restarts of the TaskManager", ""),
 ];
 
-const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the greatest rate", 1..=100)];
+const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the full rate", 1..=100)];
 
 const TRADE: &View = &trade(ids::metric::CPU, ids::metric::RATE);
 
@@ -224,7 +224,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, index), seconds);
         candidate.case.inputs.insert(ELSEWHERE.into(), elsewhere.to_string());
         if shares_its_cpus(&candidate.case) {
-            let told = "no CPU is left for it and the driver: they use the TaskManager's";
+            let told = "it and the driver use the TaskManager's CPUs, as no other is left";
             candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
         }
         told(&mut candidate, walk);
@@ -263,8 +263,8 @@ fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
     places.push((
         "all",
         match same {
-            Some(name) => Err(format!("all CPUs are those of {name}")),
-            None if all.seats.is_empty() => Err("no CPU is known to be usable".to_string()),
+            Some(name) => Err(format!("all CPUs are the same as {name}")),
+            None if all.seats.is_empty() => Err("no usable CPU found".to_string()),
             None => Ok(all),
         },
     ));
@@ -286,8 +286,7 @@ fn with_memory(scope: &Scope, id: BenchId, placement: Placement) -> Result<Place
     let needs = cluster::memory(placement.seats.len(), keeps_windows(id.as_str()));
     match free {
         Some(free) if free < needs => Err(format!(
-            "memory: a Flink cluster of {} slots needs {} MiB, {} MiB are free",
-            placement.seats.len(),
+            "needs {} MiB of memory for a Flink cluster; only {} MiB are free",
             needs >> 20,
             free >> 20
         )),
@@ -386,7 +385,7 @@ pub fn cluster_of(case: &Case) -> Option<String> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let told = Told::of(case)?;
-    process::adopt_orphans().context("cannot adopt what Flink leaves")?;
+    process::adopt_orphans().context("cannot adopt Flink's orphaned processes")?;
     process::be_asked_when_the_parent_ends()?;
     let _tree = Tree;
     let mut wish = Wish::heard()?;
@@ -410,7 +409,7 @@ impl Drop for Tree {
 
 fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
     let used = walked.windows.iter().filter(|(_, window)| window.is_ok()).count();
-    ensure!(used > 0, "no window of {} can be used: {}", walked.windows.len(), walked.rejections());
+    ensure!(used > 0, "no sample of {} can be used: {}", walked.windows.len(), walked.rejections());
     for load in LOADS {
         let of_load = || walked.windows.iter().filter(move |(step, _)| step.load == load);
         let windows: Vec<&walk::Window> = of_load().filter_map(|(_, window)| window.as_ref().ok()).collect();

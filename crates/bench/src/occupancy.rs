@@ -13,12 +13,12 @@ use sys::affinity;
 use sys::crew::Lines;
 
 /// At points `class=NAME`: the share of rounds that the two tasks spent at that distance, 0..1.
-pub const OCCUPANCY: Metric = note(ids::metric::OCCUPANCY, "rounds at this distance", "");
+pub const OCCUPANCY: Metric = note(ids::metric::OCCUPANCY, "share of rounds at this distance", "");
 
 /// The parameter of these points.
 pub const CLASS: Param = Param::choice(
     ids::param::CLASS,
-    "how far two tasks are apart",
+    "distance of the two tasks",
     &[
         "same-cpu",
         "smt-sibling",

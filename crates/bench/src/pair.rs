@@ -63,15 +63,15 @@ pub const SETTLE_NS: f64 = 30e6;
 /// What is measured of a pair beside the headline.
 pub const WAKEUP_P50: Metric = wakeup(ids::metric::WAKEUP_P50, "wake-up latency, median", 0.5);
 pub const WAKEUP_P99: Metric = wakeup(ids::metric::WAKEUP_P99, "wake-up latency, 99th percentile", 0.99);
-pub const WAKEUP_JITTER: Metric = aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 less median", "us");
+pub const WAKEUP_JITTER: Metric =
+    aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 above median", "us");
 /// A wake-up's three parts, means: see [`Pair::wake_ups`].
-pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker in its call", "us");
+pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker's call", "us");
 pub const WAITING: Metric = aside(ids::metric::WAITING, "waiting: runnable and not running", "us");
-pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of a wake-up", "us");
-pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches a round, both tasks", "");
-pub const INVOLUNTARY: Metric =
-    aside(ids::metric::INVOLUNTARY, "involuntary switches a round, both tasks", "");
-pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "moves to another CPU, both tasks", "1/s");
+pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of the wake-up", "us");
+pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches in a round", "");
+pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
+pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");
 pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
 
 const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
@@ -276,7 +276,7 @@ impl Watch {
             }
             ticks += 1;
             if ticks > PATIENCE_TICKS {
-                bail!("cannot {what} the partner: nothing happened within {PATIENCE:?}");
+                bail!("cannot {what} the partner: no answer within {PATIENCE:?}");
             }
         }
     }
@@ -312,19 +312,19 @@ pub fn fork_beside<Ours, Theirs>(
     work: impl FnOnce(Theirs) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Ours, Watch)> {
     let [first, second] = placement.seats.as_slice() else {
-        bail!("a pair needs two seats, not {}", placement.seats.len());
+        bail!("a pair needs two CPUs, not {}", placement.seats.len());
     };
     let (ours, theirs) = ends;
     let (mut ours, mut theirs) = (Some(ours), Some(theirs));
     let child = fork_on(&second.cpus, || {
         // Only the child comes here, with a copy of both.
         drop(ours.take());
-        work(theirs.take().context("the partner's end is gone")?)
+        work(theirs.take().context("the partner's end of the channel was already used")?)
     })
     .context("cannot fork the partner")?;
     drop(theirs);
     affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
-    let ours = ours.context("the caller's end is gone")?;
+    let ours = ours.context("the caller's end of the channel was already used")?;
     Ok((ours, Watch::over(child)?))
 }
 

@@ -65,7 +65,7 @@ impl Distance {
 /// Pairs of CPUs that are looked at in search of every distance: all those of two thousand cores.
 const LOOKS: usize = 1 << 22;
 
-const NO_CPU: &str = "no CPU is known to be usable";
+const NO_CPU: &str = "no usable CPU found";
 
 /// Where each CPU belongs: equal numbers mean the same core, cache, node, package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -283,7 +283,7 @@ impl Floor {
                 Ok(placement(distance.name(), seats))
             }
             None if looks > LOOKS => {
-                Err(format!("not found among {looks} pairs of CPUs, and no more were tried"))
+                Err(format!("not found among the {looks} pairs of CPUs that were tried"))
             }
             None => Err(self.lack(distance)),
         };
@@ -316,28 +316,28 @@ impl Floor {
         if self.addresses.len() == 1 && !self.isolated.is_empty() {
             let (here, isolated) = (self.cpus(), &self.isolated);
             return format!(
-                "only CPU {here} is used here: {isolated} are isolated (isolcpus), taskset gives them"
+                "only CPU {here} is used; CPUs {isolated} are isolated (isolcpus): start Assay by taskset"
             );
         }
         if self.addresses.len() == 1 && self.online > 1 {
             return format!("only CPU {} may be used here (affinity or cpuset)", self.cpus());
         }
         if self.addresses.len() <= 1 {
-            return "this machine has one CPU".to_string();
+            return "needs a second CPU".to_string();
         }
         let cores_known = self.addresses.values().any(|address| address.core.is_some());
         match distance {
             Distance::SmtSibling if !cores_known => {
-                "the kernel does not tell which CPUs share a core".to_string()
+                "the kernel does not report which CPUs share a core".to_string()
             }
-            Distance::SmtSibling => "no two usable CPUs are SMT siblings".to_string(),
-            Distance::SameCluster => "no two usable cores share an L2 or a cluster".to_string(),
-            Distance::SameLlc => "no two usable cores share a last-level cache".to_string(),
-            Distance::OtherLlc => "no package and node with usable CPUs of two last-level caches".to_string(),
-            Distance::OtherNode => "no package with usable CPUs on two NUMA nodes".to_string(),
-            Distance::OtherPackage => "usable CPUs on one package only".to_string(),
+            Distance::SmtSibling => "needs SMT siblings".to_string(),
+            Distance::SameCluster => "needs a shared L2".to_string(),
+            Distance::SameLlc => "needs two cores with a shared L3".to_string(),
+            Distance::OtherLlc => "needs a second L3 in one package".to_string(),
+            Distance::OtherNode => "needs a second NUMA node in one package".to_string(),
+            Distance::OtherPackage => "needs a second package".to_string(),
             Distance::OtherCpu | Distance::SameCpu => {
-                "the kernel tells how all usable CPUs relate".to_string()
+                "the kernel reports the distance of all usable CPUs".to_string()
             }
         }
     }
@@ -482,7 +482,7 @@ mod tests {
         let found: Vec<&str> =
             pairs.iter().filter_map(|(at, pair)| pair.is_ok().then_some(at.name())).collect();
         assert_eq!(found, ["same-cpu", "other-cpu"]);
-        assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("no more were tried")), "{:?}", pairs[1].1);
+        assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("that were tried")), "{:?}", pairs[1].1);
     }
 
     #[test]

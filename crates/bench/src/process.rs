@@ -109,11 +109,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 ];
 
 const PARAMS: &[Param] = &[
-    Param::choice(
-        ids::param::PROGRAM,
-        "what is started: our own static program of 200 bytes, or the machine's /bin/true",
-        &["minimal", "true"],
-    ),
+    Param::choice(ids::param::PROGRAM, "a static program of 200 bytes, or /bin/true", &["minimal", "true"]),
     resident::PARAM,
 ];
 
@@ -189,7 +185,7 @@ fn program_of(name: &str) -> anyhow::Result<Program> {
     Ok(match name {
         "minimal" => Program::minimal()?,
         "true" => Program::at(program::TRUE, &[c"true"], 0),
-        other => bail!("no program is called {other:?}"),
+        other => bail!("unknown program {other:?}"),
     })
 }
 
@@ -253,7 +249,7 @@ fn measure(sampler: &mut Sampler, at: Point, way: Way, program: &Program) -> any
 
 /// Every child was reaped where it was started: none may be left, dead or alive.
 pub fn no_child_left() -> anyhow::Result<()> {
-    check_answer(spawn::has_no_child(), || "a child was left that nobody has reaped".to_string())
+    check_answer(spawn::has_no_child(), || "a child process was not reaped".to_string())
 }
 
 fn by_shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

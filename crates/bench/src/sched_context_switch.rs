@@ -35,13 +35,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              two CPUs also with both awake. The order, every sum and the number of switches are checked.",
     source: file!(),
     metrics: &[
-        latency_us(ids::metric::LATENCY, "time of a hop, pipe and data included"),
-        latency_us(ids::metric::PIPE, "the pipe alone: one process sends itself the token").aside(),
-        latency_us(ids::metric::DATA, "the block alone, in a warm cache").aside(),
+        latency_us(ids::metric::LATENCY, "hop, with pipe and data"),
+        latency_us(ids::metric::PIPE, "pipe alone, without a switch").aside(),
+        latency_us(ids::metric::DATA, "block alone, in a warm cache").aside(),
         note(ids::metric::OVERHEAD, "share of pipe and data in a hop", ""),
-        value(ids::metric::SWITCH, "a hop less pipe and data", "us", Better::Lower),
-        value(ids::metric::REFILL, "more time of a hop for each KiB that it touches", "ns", Better::Lower),
-        note(ids::metric::SWITCHES, "times that the first process was switched out, a lap", ""),
+        value(ids::metric::SWITCH, "hop less pipe and data", "us", Better::Lower),
+        value(ids::metric::REFILL, "cache refill for each KiB", "ns", Better::Lower),
+        note(ids::metric::SWITCHES, "switches of the first process in each lap", ""),
         OCCUPANCY,
         pair::WAKEUP_P50,
         pair::WAKEUP_P99,
@@ -115,7 +115,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     }
     rings.extend(candidates);
     if rings.is_empty() {
-        return vec![Candidate::unmet(bench.id, "same-cpu", "no CPU is known to be usable".to_string())];
+        return vec![Candidate::unmet(bench.id, "same-cpu", "no usable CPU found".to_string())];
     }
     rings
 }
@@ -183,7 +183,7 @@ fn points(case: &Case) -> Vec<Params> {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (sizes, seats) = (sizes_of(case), &case.placement.seats);
     if seats.len() < 2 {
-        bail!("a ring needs two seats, not {}", seats.len());
+        bail!("a ring needs two CPUs, not {}", seats.len());
     }
     let most_bytes = sizes.iter().copied().max().unwrap_or(0) << 10;
     let mut seen = Occupancy::of(case);
@@ -219,9 +219,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     }
     let switches = ring.stop()?;
     check_answer(!on_one_cpu(case) || switches >= 1.0, || {
-        format!(
-            "on one CPU the processes were switched out {switches:.3} times a hop: a hop is a switch there"
-        )
+        format!("on one CPU the processes switched {switches:.3} times in each hop, not once")
     })?;
     match case.placement.seats.len() {
         2 => pair::wake_ups(case, sampler, point(ids::param::KB, 0u64)),
@@ -281,9 +279,7 @@ fn hops(
     })?;
     let switches = switches as f64 / laps_in_all.max(1) as f64;
     check_answer(!on_one_cpu(case) || switches >= 1.0, || {
-        format!(
-            "on one CPU the first process was switched out {switches:.3} times a lap: others cannot have run"
-        )
+        format!("on one CPU the first process switched only {switches:.3} times in each lap")
     })?;
     sampler.value(point(ids::param::KB, kb), ids::metric::SWITCHES, switches, 0.0)?;
     Ok((hop_ns, least_ns))

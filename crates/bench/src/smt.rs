@@ -59,16 +59,16 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             // Work is in operations: operations / ns are thousands of millions a second.
             Form::WorkPerTime { scale: 1e3 },
         ),
-        note(ids::metric::CPU, "CPU%, by the kernel's idle time, CPUs together", "%"),
-        note(ids::metric::CPU_TICKS, "CPU%, as top adds it up, CPUs together", "%"),
+        note(ids::metric::CPU, "CPU% from idle time, CPUs together", "%"),
+        note(ids::metric::CPU_TICKS, "CPU% as top adds it up, CPUs together", "%"),
         value(ids::metric::ATTAINMENT, "work for each % of CPU", "M/s", Better::Higher),
         value(ids::metric::WALL, "time for the fixed work", "s", Better::Lower),
-        quantile(ids::metric::P50, "time of a request, median", 0.5),
-        quantile(ids::metric::P99, "time of a request, 99 % are faster", 0.99),
+        quantile(ids::metric::P50, "request time, median", 0.5),
+        quantile(ids::metric::P99, "request time, 99th percentile", 0.99),
         value(ids::metric::PER_BUSY, "work per second of CPU time", "M/s", Better::Higher),
-        note(ids::metric::TASK_CPU, "CPU time that the tasks account for", "%"),
-        note(ids::metric::BUSY_ONE, "time with one of two CPUs at work", "%"),
-        note(ids::metric::BUSY_BOTH, "time with both CPUs at work", "%"),
+        note(ids::metric::TASK_CPU, "CPU time of the tasks", "%"),
+        note(ids::metric::BUSY_ONE, "time with one of two CPUs busy", "%"),
+        note(ids::metric::BUSY_BOTH, "time with both CPUs busy", "%"),
         note(ids::metric::CPU_FIRST, "CPU% of the first CPU", "%"),
         note(ids::metric::CPU_SECOND, "CPU% of the second CPU", "%"),
         value(ids::metric::IPC, "instructions per cycle", "", Better::Higher),
@@ -191,7 +191,7 @@ fn placements(scope: &Scope) -> Vec<Place> {
         rest.push((everybody(floor.one_per_core("task")), 82));
     }
     rest.push((everybody(whole), 84));
-    let one_core = || ("same-llc", "one usable core".to_string());
+    let one_core = || ("same-llc", "needs two usable cores".to_string());
     all.push((near.ok_or_else(one_core), 86));
     all.extend(far.map(|far| (Ok(far), 80)));
     all.extend(rest);
@@ -218,7 +218,7 @@ fn points(case: &Case) -> Vec<Params> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let name = case.params.get(ids::param::KIND).and_then(Value::text).unwrap_or_default();
-    let kind = Kind::named(name).ok_or_else(|| anyhow::anyhow!("no kind of work is called {name:?}"))?;
+    let kind = Kind::named(name).ok_or_else(|| anyhow::anyhow!("unknown kind of work {name:?}"))?;
     let window_ms = case.inputs.get(WINDOW_MS).and_then(|text| text.parse::<f64>().ok()).unwrap_or(300.0);
     let levels = levels_of(case);
     let mut times = CpuTimes::open(std::path::Path::new("/"));
@@ -230,7 +230,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let (before, begin) = (times.each(), sampler.clock().now());
         let seen = crew.work(level)?;
         let (after, end) = (times.each(), sampler.clock().now());
-        check_answer(seen.right, || format!("a request of kind {} came to a wrong answer", kind.name()))?;
+        check_answer(seen.right, || format!("a request of kind {} gave a wrong answer", kind.name()))?;
         let cpus = case.placement.cpus();
         let busy: Option<Vec<Busy>> =
             cpus.iter().map(|cpu| Busy::of(cpu, (&before, &after), end - begin)).collect();

@@ -167,7 +167,7 @@ const LPS: Metric = Metric::new(ids::metric::SCORE, "loops a second", "lps", Bet
 /// How many processes do the test at once.
 const COPIES: Param = Param::int(
     ids::param::COPIES,
-    "processes (of context1: pairs) that do the test at once, whose scores are added",
+    "processes at once (pairs for context1); scores are added",
     1..=copies::MOST,
 );
 
@@ -276,7 +276,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         candidate.seconds += bytes as f64 * 2e-9;
         if candidate.unmet.is_none() && bytes > file::room(scope) {
             candidate.unmet =
-                Some(format!("its files of {} MiB are more than a tenth of the free room", bytes >> 20));
+                Some(format!("its files of {} MiB are more than a tenth of the free space", bytes >> 20));
         }
         file::in_directory(scope, candidate).memory(bytes)
     };
@@ -284,7 +284,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn copying(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let shape = Shape::of(case.id()).context("no test copies files by this name")?;
+    let shape = Shape::of(case.id()).context("unknown file copy test")?;
     let folder = Rc::new(Scratch::new(&file::directory_of(case), file_copy::HOLDS)?);
     copies::measure(case, sampler, usual(shape.kilobytes()), |copy| {
         file_copy::copying(folder.clone(), copy, shape)

@@ -89,10 +89,10 @@ pub fn points(case: &Case) -> Vec<Params> {
 pub fn not_on_a_device(case: &Case, write: bool) -> Option<String> {
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text()).unwrap_or_default();
     match case.id() {
-        Some(ids::METADATA) => Some("a raw device has no files: name a directory by --dir".into()),
+        Some(ids::METADATA) => Some("a raw device has no files: name a directory with --dir".into()),
         Some(ids::SEQUENTIAL | ids::RANDOM | ids::PACED) if text(ids::param::OP) == "read" => None,
         _ if write => None,
-        _ => Some("the raw device may only be read (--device without leave to write)".into()),
+        _ => Some("the raw device may only be read (--device without permission to write)".into()),
     }
 }
 
@@ -111,7 +111,7 @@ pub fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> 
     match bytes >= LEAST_FILE {
         true => Ok(bytes),
         false => Err(format!(
-            "test files ({jobs} of {} MiB) are more than a tenth of the free room: name another directory by --dir",
+            "{jobs} test files of {} MiB are more than a tenth of the free space: name another directory with --dir",
             LEAST_FILE / MIB
         )),
     }
@@ -194,7 +194,7 @@ fn nowhere(scope: &Scope, direct: bool) -> Option<String> {
     let directory = scope.machine.directory.as_ref().filter(|_| !is_raw(scope))?;
     if directory.is_memory() {
         return Some(format!(
-            "{} is {}, which is memory and no disk: name a directory on a disk by --dir",
+            "{} is {}, which is memory: name a directory on a disk with --dir",
             directory.path, directory.filesystem
         ));
     }
@@ -387,9 +387,7 @@ pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             return unmet(why);
         }
         if room(scope) < super::metadata::MOST_FILES * 4096 {
-            return unmet(
-                "less than 1 GB is free where the files would go: name another directory by --dir".into(),
-            );
+            return unmet("less than 1 GB is free for the files: name another directory with --dir".into());
         }
         // What is not timed (making what is unlinked) takes as long as what is.
         let seconds = scope.seconds(2, super::metadata::STRETCH, 0.01);

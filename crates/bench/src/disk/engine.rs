@@ -24,7 +24,7 @@ pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
         wanted => match uring::refused() {
             Some(why) => (
                 Kind::Psync,
-                Some(format!("io_uring is refused here ({why}): pread and pwrite instead, at depth 1")),
+                Some(format!("io_uring is refused here ({why}): pread and pwrite were used, at depth 1")),
             ),
             None if wanted == Some("polled") => (Kind::Polled, None),
             None => (Kind::Uring, None),
@@ -33,8 +33,8 @@ pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
 }
 
 /// Buffers are pinned in memory, and for that an unprivileged user has an allowance.
-pub const UNREGISTERED: &str = "io_uring without registered buffers: the kernel refused them (too little memory may be locked: \
-                                ulimit -l), so each I/O costs more CPU time";
+pub const UNREGISTERED: &str =
+    "io_uring ran without registered buffers, which costs CPU time: raise ulimit -l";
 
 pub enum Engine {
     Uring(Box<Ring>),

@@ -39,7 +39,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let call = match case.params.get(ids::param::OP).and_then(|op| op.text()) {
         Some("fsync") => Call::Fsync,
         Some("fdatasync") => Call::Fdatasync,
-        other => bail!("no such call: {other:?}"),
+        other => bail!("unknown call {other:?}"),
     };
     let shape = *shapes(case).first().context("the case has no point")?;
     let (clock, seed) = (sampler.clock(), sampler.seed());

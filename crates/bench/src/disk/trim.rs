@@ -26,7 +26,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     sampler.facts().notes.extend(target.words());
     let (file, base) = target.open(0)?;
     let holes = target.bytes.min(MOST) / shape.block;
-    ensure!(holes >= LEAST, "{holes} holes fit: too few for a median");
+    ensure!(holes >= LEAST, "only {holes} holes fit the file, too few for a median: use a larger file");
     let raw = case.inputs.contains_key(DEVICE);
     let give_back = |offset: u64| -> io::Result<()> {
         match raw {

@@ -52,7 +52,7 @@ impl Engines {
         let why = match (refused, engine) {
             (Some(why), _) => Some(format!("not available here: io_uring is refused ({why})")),
             (None, "polled") if !self.pollable => {
-                Some("the block device has no queues that can be polled (its io_poll says 0)".to_string())
+                Some("the block device has no polled queues (io_poll is 0)".to_string())
             }
             _ => None,
         };

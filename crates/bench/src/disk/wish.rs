@@ -39,28 +39,23 @@ impl Wish {
         let other = self.rate.is_some() || self.engine.is_some() || self.seconds.is_some();
         if (points || other) && !benches.iter().any(|bench| bench.group() == "disk") {
             return Some(
-                "--block, --depth, --jobs, --engine, --io-time and --io-rate belong to the disk rows: add --only disk".into(),
+                "--block, --depth, --jobs, --engine, --io-time and --io-rate are for disk benchmarks: add --only disk".into(),
             );
         }
         if (self.engine.is_some() || self.seconds.is_some()) && !measured(&ASKING) {
             return Some(format!(
-                "--engine and --io-time are for {}, and none of them is going to be measured: add --only disk.random",
+                "--engine and --io-time are for {}, none of which is selected: add --only disk.random",
                 ASKING.map(BenchId::as_str).join(", ")
             ));
         }
         if points && !measured(&CHOSEN) {
             return Some(
-                "--block, --depth and --jobs are for disk.sequential and disk.random, and neither is going to be \
-                 measured: add --only disk.random"
+                "--block, --depth and --jobs are for disk.sequential and disk.random, which are not selected: add --only disk.random"
                     .into(),
             );
         }
         if self.rate.is_some() && !measured(&[ids::PACED]) {
-            return Some(
-                "--io-rate is for disk.paced, which is not going to be measured (a quick run has it where it is named): \
-                 add --only disk.paced"
-                    .into(),
-            );
+            return Some("--io-rate is for disk.paced, which is not selected: add --only disk.paced".into());
         }
         grid(&self.blocks, &self.depths).into_iter().find_map(too_large)
     }
@@ -71,8 +66,7 @@ fn too_large(shape: Shape) -> Option<String> {
     let bytes = shape.block * u64::from(shape.depth);
     (bytes > MOST_BUFFERS).then(|| {
         format!(
-            "blocks of {} at depth {} need {} MiB of buffers for each job, and {} MiB is the most: name a smaller block or \
-             depth",
+            "blocks of {} at depth {} need {} MiB of buffers for each job; the limit is {} MiB: choose a smaller block or depth",
             in_words(shape.block),
             shape.depth,
             bytes >> 20,
@@ -321,7 +315,7 @@ mod tests {
             let why = wish.refused(&rows(ids)).expect("refused");
             assert!(why.contains(words), "{why}");
         };
-        says(&block, &[], "belong to the disk rows");
+        says(&block, &[], "are for disk benchmarks");
         says(&rate, &[ids::RANDOM], "--only disk.paced");
         says(&block, &[ids::SYNC, ids::PACED], "--only disk.random");
         says(&jobs, &[ids::PACED], "--only disk.random");

@@ -41,14 +41,14 @@ fn order(pass: u32) -> [usize; 2] {
 /// One round.
 pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Result<()> {
     let (points, cpus) = (commands(case), case.placement.cpus());
-    ensure!(points.len() == ARMS.len() && cpus.len() == ARMS.len(), "a duet is two commands on two CPUs");
+    ensure!(points.len() == ARMS.len() && cpus.len() == ARMS.len(), "a duet needs two commands and two CPUs");
     let order = order(sampler.pass());
     // Before the forks: the children do as this process does.
     counters::die_as_the_parent_does();
     let _tree = Tree;
     let mut arms = [None, None];
     for (arm, cpu) in order.into_iter().zip(cpus.iter()) {
-        let (line, theirs) = UnixStream::pair().context("cannot make a line to a process")?;
+        let (line, theirs) = UnixStream::pair().context("cannot make a channel to a process")?;
         let words = (arm == 1).then_some(rival);
         let child = process::fork(|| match play(case, words, cpu, &points[arm], theirs, sampler) {
             Ok(()) => 0,
@@ -56,7 +56,7 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
         });
         arms[arm] = Some(Arm { child: child.context("cannot start a process")?, line });
     }
-    let [Some(a), Some(b)] = arms else { bail!("both commands have one place") };
+    let [Some(a), Some(b)] = arms else { bail!("both commands need a CPU each") };
     let mut arms = [a, b];
     // After the forks: the children's signals are their own.
     let mut events = own_all()?;
@@ -66,8 +66,8 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
     }
     let [[a_begin, a_end], [b_begin, b_end]] = ran?;
     for (arm, name) in arms.iter_mut().zip(ARMS) {
-        arm.line.write_all(b".").with_context(|| format!("{name}: its watcher is gone"))?;
-        ensure!(arm.child.reap()?.success(), "{name}: its watcher could not tell what it noted");
+        arm.line.write_all(b".").with_context(|| format!("{name}: its observer ended"))?;
+        ensure!(arm.child.reap()?.success(), "{name}: its observer sent no valid data");
     }
     let longer = (a_end - a_begin).max(b_end - b_begin);
     let overlap = (a_end.min(b_end) - a_begin.max(b_begin)).max(0.0);
@@ -81,12 +81,12 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
     let mut begun = false;
     loop {
         heard.wait(events, Instant::now() + LOOK)?;
-        ensure!(!events.asked_to_end(), "this run was asked to end");
+        ensure!(!events.asked_to_end(), "this run was interrupted");
         heard.drain();
         let said = [&heard.out, &heard.err].map(Kept::text);
         if !begun && said.iter().all(|said| !said.is_empty()) {
             for arm in order {
-                arms[arm].line.write_all(b".").context("a watcher is gone")?;
+                arms[arm].line.write_all(b".").context("an observer ended")?;
             }
             begun = true;
         }
@@ -95,7 +95,7 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
             // Its text ends with the line; an end without one is its watcher's.
             let went: Went = match (said[arm].ends_with(b"\n"), &heard.from[arm]) {
                 (true, _) => serde_json::from_slice(&said[arm])?,
-                (false, None) => Err("its watcher is gone".to_string()),
+                (false, None) => Err("its observer ended".to_string()),
                 (false, Some(_)) => continue,
             };
             ran[arm] = Some(went.map_err(|why| anyhow!("{name}: {why}"))?);
@@ -147,7 +147,7 @@ fn play(
 /// Waits until `bytes` bytes have arrived.
 fn hear(heard: &mut Streams, bytes: usize, events: &mut Events) -> anyhow::Result<()> {
     while heard.out.text().len() < bytes {
-        ensure!(!events.asked_to_end() && heard.from[0].is_some(), "this run was asked to end");
+        ensure!(!events.asked_to_end() && heard.from[0].is_some(), "this run was interrupted");
         heard.wait(events, Instant::now() + LOOK)?;
         heard.drain();
     }

@@ -60,7 +60,7 @@ fn what_goes_wrong_is_said_with_the_last_lines() {
     // It ignores being asked.
     let stubborn = case(&["/bin/sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done"], None, "2");
     let said = why(visit(&stubborn).1);
-    assert!(said.contains("no end after 2 s (--timeout); killed. Its last lines: on"), "{said}");
+    assert!(said.contains("killed after 2 s (--timeout). Its last lines: on"), "{said}");
 }
 
 #[test]

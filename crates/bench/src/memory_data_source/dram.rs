@@ -79,7 +79,7 @@ pub fn remote_dram(bench: &Benchmark, scope: &Scope, one: &Placement) -> Vec<Can
 pub(super) fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32, String> {
     let nodes = &machine.nodes;
     let Some(own) = nodes.iter().find(|node| node.cpus.contains(cpu)).filter(|_| nodes.len() > 1) else {
-        return Err("one NUMA node".to_string());
+        return Err("needs a second NUMA node".to_string());
     };
     let package = |cpu: u32| {
         let packages = machine.cpus.packages.as_deref().unwrap_or_default();
@@ -100,8 +100,8 @@ pub(super) fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32,
         _ => others.filter(|(_, node)| !elsewhere(node)).min_by_key(|(far, _)| *far),
     };
     best.map(|(_, node)| node.id).ok_or_else(|| match to {
-        Distance::OtherPackage => "no other package has memory that may be used".to_string(),
-        _ => "no other NUMA node of this package has memory that may be used".to_string(),
+        Distance::OtherPackage => "needs memory of a second package".to_string(),
+        _ => "needs memory of a second NUMA node in this package".to_string(),
     })
 }
 
@@ -134,7 +134,7 @@ impl Flushed {
 }
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let bytes = input(case, &ids::param::BYTES).context("a case without its size")?;
+    let bytes = input(case, &ids::param::BYTES).context("the case has no size")?;
     let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
     let memory = resident(bytes, case.placement.pages, &nodes, |_| 0)?;
     note_memory(sampler, &memory, &nodes);
@@ -163,5 +163,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 fn right(ring: &Ring) -> anyhow::Result<()> {
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    check_answer(ring.came_right(), || {
+        format!("the chain through {} lines ended at a wrong line", ring.lines())
+    })
 }

@@ -216,7 +216,10 @@ fn remote_memory_is_the_nearest_in_the_package_and_the_farthest_beyond() {
     assert_eq!(far_node(&machine, 1, Distance::OtherNode), Ok(4));
     machine.limits.mems = Some(set("0-1"));
     assert!(far_node(&machine, 1, Distance::OtherPackage).is_err());
-    assert_eq!(far_node(&Machine::default(), 0, Distance::OtherNode), Err("one NUMA node".to_string()));
+    assert_eq!(
+        far_node(&Machine::default(), 0, Distance::OtherNode),
+        Err("needs a second NUMA node".to_string())
+    );
 }
 
 #[test]
@@ -230,5 +233,5 @@ fn caches_that_nobody_tells_of_are_reasons() {
     let why = |source: &str| unmet.iter().find(|(of, _)| of == source).map(|(_, why)| why.as_str());
     assert!(why("l3").is_some_and(|why| why.contains("no L3")), "{unmet:?}");
     assert!(why("l1").is_none() && why("dram").is_none(), "{unmet:?}");
-    assert!(why("dram-remote").is_some_and(|why| why.contains("one NUMA node")), "{unmet:?}");
+    assert!(why("dram-remote").is_some_and(|why| why.contains("needs a second NUMA node")), "{unmet:?}");
 }

@@ -12,10 +12,10 @@ use crate::row::{latency_ns, note};
 use model::Moves;
 use sys::counters::{MovedMemory, MovedSoFar};
 
-pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that moved meanwhile", "");
-pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write of a page").aside();
+pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that changed place", "");
+pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write to a page").aside();
 pub(super) const SECOND_TOUCH: Metric =
-    latency_ns(ids::metric::SECOND_TOUCH, "the same of memory that was given back just before").aside();
+    latency_ns(ids::metric::SECOND_TOUCH, "first write to a page just freed").aside();
 
 /// Most chunks that are touched again, and most bytes of them; two are in any case.
 const AGAIN: u64 = 16;

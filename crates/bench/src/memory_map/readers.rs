@@ -284,12 +284,12 @@ impl Readers {
     pub fn take(&mut self, chunks: u64) -> anyhow::Result<u64> {
         while self.taken < chunks {
             if self.room.left().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
-                self.remark(format!("memory ran short: {} of {chunks} chunks were taken", self.taken));
+                self.remark(format!("memory ran short: only {} of {chunks} chunks were taken", self.taken));
                 break;
             }
             let laps = self.team.round(order(TAKE, 0, self.taken))?;
             if laps.iter().any(|lap| lap.answer != 1) {
-                bail!("chunk {} could not be taken, or did not stay in memory", self.taken);
+                bail!("chunk {} could not be taken or did not stay in memory", self.taken);
             }
             self.touched_ns.push(wall_ns(&laps));
             self.taken += 1;
@@ -307,7 +307,7 @@ impl Readers {
     pub fn read(&mut self, chunk: u64, beyond: f64) -> anyhow::Result<f64> {
         let laps = self.team.round(order(READ, (beyond * FINE).round() as u64, chunk))?;
         for (lap, cpus) in laps.iter().zip(&self.seats) {
-            check_answer(lap.answer == 1, || format!("CPU {cpus}: chunk {chunk} was read with a wrong sum"))?;
+            check_answer(lap.answer == 1, || format!("CPU {cpus} read chunk {chunk} with a wrong sum"))?;
         }
         Ok(wall_ns(&laps))
     }
@@ -344,7 +344,7 @@ impl Readers {
     pub fn look(&mut self, chunk: u64) -> anyhow::Result<Option<Probe>> {
         let laps = self.team.round(order(LOOK, 0, chunk))?;
         check_answer(laps.iter().all(|lap| lap.answer == 1), || {
-            format!("chunk {chunk} was looked at with a wrong sum")
+            format!("a probe of chunk {chunk} gave a wrong sum")
         })?;
         Ok(self.seen.borrow_mut().take())
     }
@@ -360,7 +360,7 @@ impl Readers {
             let known = laps.iter().map(|lap| lap.answer).filter(|answer| *answer != UNKNOWN);
             let ends: Vec<[f64; 2]> = known.map(|ends| [gib(ends >> 32), gib(ends & 0xffff_ffff)]).collect();
             if ends.is_empty() {
-                self.remark("the kernel tells physical addresses to root only".to_string());
+                self.remark("physical addresses need root".to_string());
                 return Ok(None);
             }
             let low = ends.iter().map(|[low, _]| *low).fold(f64::INFINITY, f64::min);
@@ -405,7 +405,7 @@ impl Readers {
         let there = facts.resident_share.unwrap_or(1.0);
         if there < 1.0 {
             bail!(
-                "only {:.1} % of the memory was still there at the end: the rest was swapped out",
+                "only {:.1} % of the memory was resident at the end: the rest was swapped out",
                 there * 100.0
             );
         }

@@ -8,27 +8,27 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Metric, Pages, Params};
 
-pub(super) const HOPPING: Metric = latency_ns(ids::metric::HOPPING, "load on another page each time").aside();
+pub(super) const HOPPING: Metric = latency_ns(ids::metric::HOPPING, "loads on different pages").aside();
 pub(super) const SCATTERED: Metric =
-    latency_ns(ids::metric::SCATTERED, "load on pages that lie apart and come back").aside();
-pub(super) const NEAR: Metric = latency_ns(ids::metric::NEAR, "load on few pages").aside();
+    latency_ns(ids::metric::SCATTERED, "loads on 512 scattered pages").aside();
+pub(super) const NEAR: Metric = latency_ns(ids::metric::NEAR, "loads on 48 pages").aside();
 pub(super) const STREAM: Metric = gb_per_s(ids::metric::STREAM, "bandwidth of one CPU").aside();
 pub(super) const STREAM_NEAR: Metric =
-    gb_per_s(ids::metric::STREAM_NEAR, "bandwidth by pages in groups").aside();
+    gb_per_s(ids::metric::STREAM_NEAR, "bandwidth, pages in groups").aside();
 pub(super) const STREAM_HOPPING: Metric =
-    gb_per_s(ids::metric::STREAM_HOPPING, "bandwidth by pages in any order").aside();
-pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns");
+    gb_per_s(ids::metric::STREAM_HOPPING, "bandwidth, pages in random order").aside();
+pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads of each huge page", "ns");
 pub(super) const HUGE_PAGE_NEAR: Metric =
-    note(ids::metric::HUGE_PAGE_NEAR, "near loads of a huge page, 0 where too few looks saw it", "ns");
+    note(ids::metric::HUGE_PAGE_NEAR, "near loads of each huge page (0: too few probes)", "ns");
 pub(super) const KEPT: Metric =
-    note(ids::metric::KEPT, "lines still in a cache after 0.25 ms, in the order of time", "");
+    note(ids::metric::KEPT, "lines still cached after 0.25 ms, in order of time", "");
 pub(super) const CHUNK_IN_TIME: Metric =
-    note(ids::metric::CHUNK_IN_TIME, "regions in the order in which they were looked at", "");
-pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "when each look began", "ms");
+    note(ids::metric::CHUNK_IN_TIME, "regions in the order of probes", "");
+pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "start of each probe", "ms");
 
 pub(super) const PARAMS: &[Param] = &[
-    Param::int(ids::param::NODE, "node of the memory", 0..=1 << 16),
-    Param::int(ids::param::CHUNK, "chunk, in the order of allocation", 0..=1 << 16),
+    Param::int(ids::param::NODE, "NUMA node of the memory", 0..=1 << 16),
+    Param::int(ids::param::CHUNK, "chunk, in order of allocation", 0..=1 << 16),
 ];
 
 pub(super) const REGIONS: Benchmark = Benchmark {
@@ -100,7 +100,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         return vec![Candidate::unmet(
             bench.id,
             "one-cpu",
-            "the kernel does not tell how much memory is free".to_string(),
+            "the kernel does not report free memory".to_string(),
         )];
     };
     let filler = filler_bytes(total).unwrap_or(total);
@@ -108,11 +108,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let bytes = whole_parts(REGION_BYTES.min(total / 2), 1);
     let count = REGION_COUNT.min(total / bytes);
     if count < 2 {
-        return vec![Candidate::unmet(
-            bench.id,
-            "one-cpu",
-            "too little memory is free for two regions".to_string(),
-        )];
+        return vec![Candidate::unmet(bench.id, "one-cpu", "needs memory for two regions".to_string())];
     }
     let taken = count * bytes;
     let looks = looks(count, REGION_ROUNDS);

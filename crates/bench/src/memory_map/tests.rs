@@ -69,7 +69,7 @@ fn a_map_a_node_within_what_may_be_taken() {
         one.case.key()
     );
     let none = planned(&machine(100 * GIB), &Wish { node: Some(7), ..Wish::default() });
-    assert!(none[0].unmet.as_ref().is_some_and(|why| why.contains("no node 7")));
+    assert!(none[0].unmet.as_ref().is_some_and(|why| why.contains("node 7 has no memory")));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn regions_are_fewer_and_smaller_where_memory_is_short() {
     }
     let mut full = machine(GIB);
     full.memory.available_bytes = Some(64 << 10);
-    assert!(regions_planned(&full).unmet.is_some_and(|why| why.contains("too little memory")));
+    assert!(regions_planned(&full).unmet.is_some_and(|why| why.contains("needs memory for two regions")));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_pool_that_is_too_small_is_named() {
         planned(&own, &Wish { plant, ..wish.clone() }).remove(0).unmet
     };
     assert_eq!(unmet(320), None);
-    assert!(unmet(319).is_some_and(|why| why.contains("319 free of 320 needed")));
+    assert!(unmet(319).is_some_and(|why| why.contains("319 free pages of 320 needed")));
 }
 
 /// Forty chunks of 1 MiB: what they hold is read right, whatever their bandwidth.

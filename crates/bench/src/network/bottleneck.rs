@@ -48,7 +48,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 // anew.
                 Err(error) if arm == "udp-over" && error.downcast_ref::<WrongAnswer>().is_none() => {
                     seen.give_up(arm);
-                    sampler.facts().notes.push(format!("no figures of {arm}: {error:#}"));
+                    sampler.facts().notes.push(format!("the arm {arm} has no figures: {error:#}"));
                     peer = Peer::of(case, sampler.secret())?;
                     continue;
                 }
@@ -120,7 +120,7 @@ impl Seen {
         // bandwidth; not in all of the plain ones.
         ensure!(
             self.plain.iter().any(|bits| *bits > 0.0),
-            "nothing arrived in {} plain transfers",
+            "no data arrived in {} plain transfers: does a firewall block it?",
             self.plain.len()
         );
         for (arm, windows) in self.windows {

@@ -121,7 +121,7 @@ pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> 
     if spec.protocol == Protocol::Tcp {
         if let Some(name) = &spec.congestion {
             sockopt::set_tcp_congestion(&socket, name)
-                .with_context(|| format!("this kernel does not let us use congestion control {name:?}"))?;
+                .with_context(|| format!("this kernel does not allow congestion control {name:?}: see net.ipv4.tcp_allowed_congestion_control"))?;
         }
         if let Some(rate) = spec.rate {
             let bytes = rate / 8.0 / f64::from(spec.streams);
@@ -309,8 +309,8 @@ impl End<'_> {
             duplicated: count(Board::duplicated, false),
             drained,
             wrong: wrong.map(|at| match self.spec.protocol {
-                Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
-                Protocol::Udp => format!("message {at} that came is none that was sent"),
+                Protocol::Tcp => format!("wrong data arrived at byte {} or soon after", at - 1),
+                Protocol::Udp => format!("message {at} arrived but was never sent"),
             }),
             account: self.account(&counted),
             marks: counted.marks,

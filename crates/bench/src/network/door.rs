@@ -113,7 +113,7 @@ impl<'a> Door<'a> {
             let left = self.end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 bail!(
-                    "the data connections did not all come within {CONNECT:?}: is port {} open?",
+                    "not all data connections arrived within {CONNECT:?}: open port {} in the firewall",
                     self.address.port()
                 );
             }
@@ -131,7 +131,8 @@ impl<'a> Door<'a> {
     }
 
     fn accepted(self, link: &Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
-        rustix::io::ioctl_fionbio(&self.socket, true).context("cannot listen without waiting")?;
+        rustix::io::ioctl_fionbio(&self.socket, true)
+            .context("cannot make a listening socket non-blocking")?;
         let mut guests = VecDeque::new();
         let mut proved = BTreeMap::new();
         while proved.len() < count as usize {

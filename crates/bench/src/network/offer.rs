@@ -72,8 +72,8 @@ fn wished(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
     }
     if all.is_empty() {
         let why = match &wish.direction {
-            Some(direction) if wish.to.is_some() => format!("this row has no direction {direction}"),
-            _ => "both ends have one CPU together, which is the limit then".to_string(),
+            Some(direction) if wish.to.is_some() => format!("this benchmark has no direction {direction}"),
+            _ => "both ends share one CPU, which is then the limit".to_string(),
         };
         all.push(Candidate::unmet(bench.id, Distance::OtherCpu.name(), why));
     }
@@ -101,7 +101,7 @@ fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
         placements.extend(same.map(Ok));
     }
     if placements.is_empty() || (lacks_pair && scope.depth > Depth::Quick) {
-        let why = lack.unwrap_or_else(|| "no CPU is known to be usable".to_string());
+        let why = lack.unwrap_or_else(|| "no usable CPU found".to_string());
         placements.push(Err((Distance::OtherCpu.name(), why)));
     }
     placements

@@ -77,7 +77,7 @@ impl<'s> Flight<'s> {
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let sent = patiently(|| rustix::net::send(self.socket, rest, SendFlags::NOSIGNAL));
-            rest = &rest[sent.context("the other end is gone")?..];
+            rest = &rest[sent.context("the other end closed the connection")?..];
         }
         self.written.extend((0..count).map(|_| now));
         self.next += count;
@@ -93,9 +93,9 @@ impl<'s> Flight<'s> {
                 patiently(
                     || Ok(rustix::net::recv(self.socket, buffer.as_mut_slice(), RecvFlags::empty())?.1),
                 );
-            let count = read.context("the other end does not answer any more")?;
+            let count = read.context("the other end no longer answers")?;
             if count == 0 {
-                bail!("the other end is gone");
+                bail!("the other end closed the connection");
             }
             let now = self.clock.now();
             self.pending.extend_from_slice(&buffer[..count]);
@@ -104,7 +104,7 @@ impl<'s> Flight<'s> {
                 check_answer(answer == message(self.due), || {
                     format!("request {} got another one's answer", self.due)
                 })?;
-                let written = self.written.pop_front().context("an answer to nothing")?;
+                let written = self.written.pop_front().context("an answer arrived without a request")?;
                 self.latencies.push((now - written).max(1.0) as u64);
                 self.due += 1;
             }

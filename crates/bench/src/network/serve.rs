@@ -89,7 +89,7 @@ struct Running {
 
 /// Serves until nobody has come for long enough; `tell` is called for what people may want to know.
 pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> {
-    service.listener.set_nonblocking(true).context("cannot listen without waiting")?;
+    service.listener.set_nonblocking(true).context("cannot make a listening socket non-blocking")?;
     let mut guests: Vec<Guest> = Vec::new();
     let mut running: Option<Running> = None;
     let mut idle_since = Instant::now();
@@ -124,7 +124,7 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
         let mut rest = VecDeque::from(std::mem::take(&mut guests));
         while let Some(mut guest) = rest.pop_front() {
             let became = match guest.since.elapsed() > PATIENCE {
-                true => Became::Gone(Some("it did not prove itself in time".to_string())),
+                true => Became::Gone(Some("it did not authenticate in time".to_string())),
                 false => guest.go_on(&service.token, running.is_some()),
             };
             match became {
@@ -177,7 +177,7 @@ fn wait(
     let time = Timespec { tv_sec: tick.as_secs() as _, tv_nsec: tick.subsec_nanos() as _ };
     match poll(&mut polled, Some(&time)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error).context("cannot wait for guests"),
+        Err(error) => Err(error).context("cannot wait for clients"),
     }
 }
 
@@ -260,7 +260,7 @@ impl Guest {
         let theirs = match Hello::parse(&self.heard) {
             Ok(None) => return Became::Waiting,
             Ok(Some(hello)) => hello,
-            Err(_) => return Became::Gone(Some("it speaks something else".to_string())),
+            Err(_) => return Became::Gone(Some("it uses another protocol".to_string())),
         };
         let ours = Hello { version: VERSION, nonce: self.nonce };
         // A few bytes into an empty buffer: who cannot take them is gone. Another version is told
@@ -295,14 +295,16 @@ fn begin(
             port: port.checked_add(1).unwrap_or(0),
             describe: service.describe,
         };
-        let link =
-            stream.take().context("no stream").and_then(|stream| Link::new(stream, theirs, Side::Server));
+        let link = stream
+            .take()
+            .context("the UDP stream is missing")
+            .and_then(|stream| Link::new(stream, theirs, Side::Server));
         match link.and_then(|link| session::attend(link, &host)) {
             Ok(()) => 0,
             Err(_) => 1,
         }
     });
-    let child = child.context("no process for a session: is there a limit (ulimit -u, pids.max)?");
+    let child = child.context("cannot start a process for a session: check ulimit -u and pids.max");
     if let (Err(error), Some(stream)) = (&child, stream) {
         // A few bytes into an empty buffer: nobody is waited for.
         let told = Reply::Refused(format!("{error:#}"));

@@ -45,7 +45,7 @@ pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
             Request::Transfer(spec) => transfer(&mut link, host, &spec),
             Request::Echo(spec) => echo(&mut link, host, &spec),
             Request::Greet(spec) => greet(&mut link, host, &spec),
-            Request::Go | Request::Stop => Err(anyhow::anyhow!("nothing was prepared")),
+            Request::Go | Request::Stop => Err(anyhow::anyhow!("the client started without a preparation")),
         };
         if let Err(error) = done {
             // The client may be gone itself.
@@ -104,7 +104,7 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
     link.send(&Reply::Ready)?;
     match link.receive::<Request>(IDLE)? {
         Some(Request::Go) => {}
-        _ => bail!("the client did not begin what it had asked for"),
+        _ => bail!("the client did not start the test that it requested"),
     }
     let report = run_transfer(spec, Side::Server, &sockets, &place, &mut |duration| link.pause(duration))?;
     link.send(&Reply::Report(Box::new(report)))
@@ -117,7 +117,7 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
 fn echo(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
     spec.check().map_err(anyhow::Error::msg)?;
     let door = Door::open(link, host.port, spec.protocol, spec.test, &untuned)?;
-    let socket = door.streams(link, 1)?.pop().context("no connection came")?;
+    let socket = door.streams(link, 1)?.pop().context("no connection arrived")?;
     if spec.protocol == Protocol::Tcp {
         sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
         if let Some(name) = &spec.congestion {
@@ -184,7 +184,7 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
     let (used, elapsed) = (counters.read().since(before), begin.elapsed().as_secs_f64());
     child.kill();
     if asked != Some(Request::Stop) {
-        bail!("the client left without a stop");
+        bail!("the client closed the connection without a stop");
     }
     let share = |value: Option<f64>| value.map(|value| value / elapsed);
     let account = Account {

@@ -165,7 +165,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     let usual: Vec<_> = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &alone_scope)).collect();
     let is_it = |candidate: &&crate::Candidate| candidate.case.bench == ids::BOTTLENECK;
     let why = usual.iter().find(is_it).and_then(|candidate| candidate.unmet.clone()).expect("a reason");
-    assert!(why.contains("one CPU together"), "{why}");
+    assert!(why.contains("share one CPU"), "{why}");
     let far: Vec<_> = network_cases(usual, &alone_scope, &wish);
     assert!(far.iter().filter(is_it).any(|candidate| candidate.unmet.is_none()), "one CPU is enough here");
     assert!(offered(Depth::Full).iter().any(|candidate| candidate.case.placement.name == "nic-irq"));

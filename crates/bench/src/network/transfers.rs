@@ -82,7 +82,7 @@ fn without_stalls((work, ns): (Vec<f64>, Vec<f64>), warm_up: usize) -> anyhow::R
     }
     match times.len() > warm_up {
         true => times.iter_mut().next_back().into_iter().for_each(|last| *last += time),
-        false => bail!("nothing arrived in {:.0} ms", time / 1e6),
+        false => bail!("no data arrived in {:.0} ms: does a firewall block it?", time / 1e6),
     }
     Ok((works, times))
 }

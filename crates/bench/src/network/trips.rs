@@ -105,7 +105,7 @@ impl<'s> Trips<'s> {
             self.lost += 1;
             lost_at_once += 1;
             if lost_at_once >= LOST_AT_ONCE {
-                bail!("{LOST_AT_ONCE} messages one after another did not come back");
+                bail!("{LOST_AT_ONCE} messages in a row got no answer");
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'s> Trips<'s> {
                 Ok(count) => bail!("{count} bytes of a message of {} were sent", message.len()),
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNREFUSED | Errno::NOBUFS) if self.protocol == Protocol::Udp => return Ok(()),
-                Err(error) => return Err(error).context("the other end is gone"),
+                Err(error) => return Err(error).context("the other end closed the connection"),
             }
         }
     }
@@ -128,20 +128,20 @@ impl<'s> Trips<'s> {
         let (mut have, mut ticks) = (0, 0);
         loop {
             match rustix::net::recv(self.socket, &mut buffer[have..], RecvFlags::empty()) {
-                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end is gone"),
+                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end closed the connection"),
                 Ok((_, count)) => have += count,
                 Err(Errno::INTR) => {
                     ticks += 1;
                     match self.protocol {
                         Protocol::Udp if ticks > LOST_TICKS => return Ok(false),
                         Protocol::Tcp if ticks > PATIENCE_TICKS => {
-                            bail!("the other end does not answer any more")
+                            bail!("the other end no longer answers")
                         }
                         _ => {}
                     }
                 }
                 Err(Errno::CONNREFUSED) if self.protocol == Protocol::Udp => {}
-                Err(error) => return Err(error).context("the other end is gone"),
+                Err(error) => return Err(error).context("the other end closed the connection"),
             }
             if have < MESSAGE && (self.protocol == Protocol::Tcp || have == 0) {
                 continue;
@@ -155,7 +155,7 @@ impl<'s> Trips<'s> {
             ]);
             let late =
                 self.protocol == Protocol::Udp && number < self.number && buffer == self::message(number);
-            check_answer(late, || format!("what came back is not message {}", self.number))?;
+            check_answer(late, || format!("the answer is not message {}", self.number))?;
             have = 0;
         }
     }
@@ -325,7 +325,9 @@ fn once(to: &SocketAddr) -> anyhow::Result<()> {
     let mut byte = [0u8; 1];
     let count = patiently(|| Ok(rustix::net::recv(&socket, byte.as_mut_slice(), RecvFlags::empty())?.1))
         .context("a connection was not accepted")?;
-    check_answer(count == 1 && byte == [1], || format!("{count} bytes ({byte:?}) greeted a connection"))
+    check_answer(count == 1 && byte == [1], || {
+        format!("a connection started with {count} bytes ({byte:?}), not one")
+    })
 }
 
 /// Repeats what was interrupted, for so many ticks.
@@ -347,7 +349,7 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         affinity::pin(seat).with_context(|| format!("cannot pin to CPUs {seat}"))?;
     }
     let mut prepared = peer.prepare(spec.clone())?;
-    let socket = prepared.echo.take().context("no connection that echoes")?;
+    let socket = prepared.echo.take().context("the ping-pong connection is missing")?;
     sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
     let clock = sampler.clock();
     let (warm_up, _) = spans(Beat::of(sampler.windows(), case));
@@ -373,13 +375,10 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     })?;
     let marks = &outcome.local.marks;
     let edges = marks.get(spec.beat.warm_up).zip(marks.last()).zip(began);
-    let ((first, last), began) = edges.context("a transfer without windows")?;
+    let ((first, last), began) = edges.context("a transfer without samples")?;
     trips.keep_within(began + first.ns, began + last.ns);
     if trips.latencies.is_empty() {
-        bail!(
-            "no message came back within the {:.0} ms that were counted under load",
-            (last.ns - first.ns) / 1e6
-        );
+        bail!("no message came back in {:.0} ms under load", (last.ns - first.ns) / 1e6);
     }
     trips.emit(sampler)?;
     sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));

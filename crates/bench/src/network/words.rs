@@ -179,15 +179,15 @@ impl Transfer {
             (window_ms > 0 && count > 0 && windows <= MOST_WINDOWS, "1 to 500 windows"),
             (window_ms.saturating_mul(windows as u64) <= LONGEST_MS, "a minute"),
             (self.rate.is_none_or(|rate| (1e3..=1e13).contains(&rate)), "rates of 1 kbit/s to 10 Tbit/s"),
-            (self.burn.into_iter().all(share), "burning up to 0.9 of its time"),
-            (!self.echo || self.protocol == Protocol::Tcp, "echoes beside TCP"),
+            (self.burn.into_iter().all(share), "burning up to 90 % of its time"),
+            (!self.echo || self.protocol == Protocol::Tcp, "echoes with TCP"),
             (
                 self.buffers.is_none_or(|sizes| sizes.into_iter().all(|size| size <= 1 << 30)),
                 "buffers up to 1 GiB",
             ),
         ];
         if let Some((_, what)) = bounds.into_iter().find(|(holds, _)| !holds) {
-            return Err(format!("the other end does no more than {what}"));
+            return Err(format!("the other end's limit is {what}"));
         }
         check_name(self.congestion.as_deref())
     }
@@ -204,7 +204,7 @@ fn check_name(name: Option<&str>) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match name.is_none_or(|name| (1..16).contains(&name.len()) && name.chars().all(plain)) {
         true => Ok(()),
-        false => Err("that is no name of a congestion control".to_string()),
+        false => Err("invalid name of a congestion control".to_string()),
     }
 }
 

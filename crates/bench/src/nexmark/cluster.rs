@@ -268,8 +268,7 @@ impl Cluster {
         let room = scratch.free_bytes()?;
         if room < ROOM {
             bail!(
-                "only {} MiB are free in {}, and a Flink cluster wants {} for its logs and files: make room there, or \
-                 name another folder by --dir",
+                "only {} MiB are free in {}; a Flink cluster needs {} MiB: free some space or name another directory with --dir",
                 room >> 20,
                 plan.dir.display(),
                 ROOM >> 20
@@ -342,7 +341,7 @@ impl Cluster {
             }
             if Instant::now() > end {
                 bail!(
-                    "the JobManager did not notice within {} s that its TaskManager ended",
+                    "the JobManager did not report within {} s that its TaskManager ended",
                     FORGET.as_secs()
                 );
             }
@@ -364,7 +363,7 @@ impl Cluster {
     fn last_lines(&self, log: &str) -> String {
         let full = self.scratch.free_bytes().is_ok_and(|room| room < 1 << 20);
         let note = match full {
-            true => format!("Its folder's disk is full: {}. ", self.plan.dir.display()),
+            true => format!("The disk of its folder is full: {}. ", self.plan.dir.display()),
             false => String::new(),
         };
         format!("{note}{}", last_lines(&self.scratch.tail(log, 16 << 10)))
@@ -398,8 +397,8 @@ impl Drop for Cluster {
 }
 
 fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((LOOPBACK, 0)).context("no free port on 127.0.0.1")?;
-    Ok(listener.local_addr().context("no free port on 127.0.0.1")?.port())
+    let listener = TcpListener::bind((LOOPBACK, 0)).context("no port is free on 127.0.0.1")?;
+    Ok(listener.local_addr().context("no port is free on 127.0.0.1")?.port())
 }
 
 /// The wanted port if nobody has it, or any that is free.
@@ -408,8 +407,7 @@ fn rest_port(wanted: Option<u16>) -> anyhow::Result<u16> {
     match TcpListener::bind((LOOPBACK, port)) {
         Ok(_) => Ok(port),
         Err(error) => bail!(
-            "port {port} on {LOOPBACK} cannot be used for Flink's REST endpoint ({error}): name another one by \
-             --flink-port, or none and a free one is found"
+            "port {port} on {LOOPBACK} cannot be used for Flink's REST endpoint ({error}): choose another with --flink-port"
         ),
     }
 }
@@ -424,7 +422,7 @@ fn last_lines(log: &[u8]) -> String {
     let lines: Vec<String> =
         lines.map(|line| line.chars().filter(|c| !c.is_control()).take(240).collect()).collect();
     match lines.as_slice() {
-        [] => "It said nothing".to_string(),
+        [] => "It printed nothing".to_string(),
         lines => format!("Its last lines: {}", lines[lines.len().saturating_sub(4)..].join(" / ")),
     }
 }

@@ -45,7 +45,7 @@ impl Walked {
         let groups = why.chunk_by(|one, other| kind(one) == kind(other));
         let words: Vec<String> =
             groups.map(|group| format!("of {} {}", group.len(), group[0].words())).collect();
-        if words.is_empty() { "none was walked".to_string() } else { words.join(", ") }
+        if words.is_empty() { "no load was measured".to_string() } else { words.join(", ") }
     }
 }
 
@@ -83,7 +83,7 @@ impl Field {
                 let overview = rest.overview()?;
                 ensure!(
                     overview.free_slots >= told.parallelism,
-                    "{} of the {} slots at {address} are free, the job was planned with {}: is another job running there?",
+                    "only {} of the {} slots at {address} are free, {} are needed: stop other jobs there",
                     overview.free_slots,
                     overview.slots,
                     told.parallelism
@@ -92,7 +92,7 @@ impl Field {
             }
         };
         let jar = rest.upload(&jar, named.as_deref().unwrap_or(""));
-        let jar = jar.context("the program cannot be brought to the JobManager")?;
+        let jar = jar.context("cannot upload the program to the JobManager")?;
         let Told { query, windows, parallelism, length, .. } = told;
         // A seed that a Java program reads as a number, too.
         let seed = seed >> 1;
@@ -117,11 +117,14 @@ impl Field {
                 walked.windows.push((step, readings.window(index as i64 + 1)));
             }
             let (Ended::Crashed(how), Some(step)) = (ended, left.first()) else { continue };
-            ensure!(walked.restarts.is_empty(), "the TaskManager was restarted once, and then again {how}");
+            ensure!(
+                walked.restarts.is_empty(),
+                "the TaskManager was restarted once, and failed again: {how}"
+            );
             walked.restarts.push(*step);
             self.cancel();
-            let own = self.own.as_mut().context("another's TaskManager is not ours to restart")?;
-            own.restart_taskmanager(wish).with_context(|| format!("{how}. It cannot be restarted"))?;
+            let own = self.own.as_mut().context("Assay does not restart a foreign TaskManager")?;
+            own.restart_taskmanager(wish).with_context(|| format!("{how}, and cannot be restarted"))?;
         }
         Ok(walked)
     }
@@ -162,8 +165,8 @@ impl Field {
             if Instant::now() > end {
                 let came = readings
                     .step()
-                    .map_or("it was never read".to_string(), |step| format!("it came to step {step}"));
-                bail!("the job did not walk its {} steps in time: {came}", steps.len());
+                    .map_or("it was never read".to_string(), |step| format!("it reached step {step}"));
+                bail!("the job did not finish its {} steps in time: {came}", steps.len());
             }
             wish.pause(READ.saturating_sub(begin.elapsed()))?;
         }
@@ -195,7 +198,7 @@ impl Field {
             std::thread::sleep(Duration::from_millis(200));
             self.crashed()?;
         }
-        self.job = Some(answer.context("the job cannot be started")?);
+        self.job = Some(answer.context("cannot start the job")?);
         Ok(())
     }
 
@@ -248,7 +251,7 @@ impl Field {
         let other = readings.last().find(|last| last.gc != COLLECTORS);
         match other.filter(|_| self.own.is_some()) {
             Some(other) => bail!(
-                "the TaskManager collects garbage by {}, not by {}: what was measured is another thing",
+                "the TaskManager uses the garbage collector {}, not {}: its figures do not compare",
                 other.gc.join(" and "),
                 COLLECTORS.join(" and ")
             ),
@@ -269,11 +272,11 @@ impl Field {
                 told = true;
                 dropped += value
                     .parse::<f64>()
-                    .with_context(|| format!("a count of dropped events is {value:?}"))?;
+                    .with_context(|| format!("invalid count of dropped events: {value:?}"))?;
             }
         }
-        ensure!(told, "no window of the job tells how many events it dropped ({})", DROPPED[0]);
-        ensure!(dropped == 0.0, "{dropped} events came after the end of their window: the answer lacks them");
+        ensure!(told, "the job reports no count of dropped events ({})", DROPPED[0]);
+        ensure!(dropped == 0.0, "{dropped} events arrived after their window, so the answer is incomplete");
         Ok(())
     }
 

@@ -74,7 +74,7 @@ impl Snapshot {
             return Err(format!("the reporter's text has {} bytes", text.len()));
         }
         let mut snapshot: Snapshot = serde_json::from_str(text)
-            .map_err(|error| format!("the reporter's text cannot be understood: {error}"))?;
+            .map_err(|error| format!("the reporter's text is not valid: {error}"))?;
         let sane = snapshot.steps > 0
             && snapshot.steps <= MOST
             && (-1..=snapshot.steps).contains(&snapshot.step)
@@ -87,8 +87,8 @@ impl Snapshot {
         let own = CpuSet::parse_list(&snapshot.allowed).unwrap_or_default();
         snapshot.cpus.retain(|cpu| u32::try_from(cpu[0]).is_ok_and(|cpu| own.contains(cpu)));
         match (snapshot.v == VERSION, sane) {
-            (false, _) => Err(format!("the reporter speaks version {}, not {VERSION}", snapshot.v)),
-            (true, false) => Err("the reporter's numbers cannot be".to_string()),
+            (false, _) => Err(format!("the reporter has version {}, not {VERSION}", snapshot.v)),
+            (true, false) => Err("the reporter's numbers are impossible".to_string()),
             (true, true) => Ok(snapshot),
         }
     }

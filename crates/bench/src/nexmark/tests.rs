@@ -56,19 +56,19 @@ fn one_thread_both_two_cores_and_all_with_the_jobmanager_off_their_cores() {
         placed(&machine(&["0", "1"])),
         [
             of("one-cpu", "1", "0"),
-            of("smt-sibling", "no two usable CPUs are SMT siblings", ""),
+            of("smt-sibling", "needs SMT siblings", ""),
             of("other-cpu", "0-1", ""),
-            of("all", "all CPUs are those of other-cpu", "")
+            of("all", "all CPUs are the same as other-cpu", "")
         ]
     );
     let mut small = machine(&["0", "1"]);
     small.memory.available_bytes = Some(300 << 20);
-    assert!(placed(&small)[0].1.starts_with("memory: a Flink cluster of 1 slots needs"));
+    assert!(placed(&small)[0].1.starts_with("needs "));
     // What is enough for Q0 may be too little for windows.
     small.memory.available_bytes = Some(cluster::memory(1, false));
     assert_eq!(placed(&small)[0].1, "1");
     let windows = with_scope(&small, |scope| cases(BENCHMARKS.last().expect("a row"), scope));
-    assert!(windows[0].unmet.as_ref().is_some_and(|why| why.starts_with("memory: ")));
+    assert!(windows[0].unmet.as_ref().is_some_and(|why| why.contains("MiB of memory for a Flink cluster")));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_visit_without_a_window_fails_and_says_why() {
     let why = said(&Walked { windows, restarts: Vec::new() }).expect_err("nothing to say").to_string();
     assert_eq!(
         why,
-        "no window of 3 can be used: of 1 its readings did not advance, of 2 others used 8 % or more of the TaskManager's CPUs"
+        "no sample of 3 can be used: of 1 its readings did not advance, of 2 other work used 8 % or more of the TaskManager's CPUs"
     );
 }
 

@@ -38,8 +38,7 @@ impl Told {
                 input(name).and_then(|text| text.parse().ok()).filter(|n: &f64| n.is_finite() && *n > 0.0);
             number.with_context(|| format!("the case has no number {name}"))
         };
-        let jar =
-            input(JAR).context("no Flink is known to this verb: `assay run --only nexmark` finds one")?;
+        let jar = input(JAR).context("this command has no Flink: run `assay run --only nexmark`")?;
         let mut length =
             Length { rounds: number(ROUNDS)? as u32, step_s: number(STEP)?, warm_up_s: number(WARM_UP)? };
         let windows = keeps_windows(&case.bench);
@@ -55,7 +54,7 @@ impl Told {
             None => {
                 ensure!(!cpus.is_empty(), "the case has no CPUs for a TaskManager");
                 let own = |name: &str| {
-                    input(name).map(PathBuf::from).with_context(|| format!("the case does not tell {name}"))
+                    input(name).map(PathBuf::from).with_context(|| format!("the case has no {name}"))
                 };
                 let elsewhere = input(ELSEWHERE).and_then(CpuSet::parse_list);
                 let plan = Plan {
@@ -63,7 +62,7 @@ impl Told {
                     flink: own(HOME)?,
                     dir: file::directory_of(case),
                     elsewhere: elsewhere.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| cpus.clone()),
-                    port: input(PORT).map(str::parse).transpose().context("the port is no number")?,
+                    port: input(PORT).map(str::parse).transpose().context("the port is not a number")?,
                     seats: cpus,
                     windows,
                 };

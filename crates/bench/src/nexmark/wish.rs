@@ -40,7 +40,7 @@ impl Wish {
 
     fn check(&self) -> anyhow::Result<()> {
         match self.events.asked_to_end() {
-            true => bail!("this visit was asked to end"),
+            true => bail!("this pass was interrupted"),
             false => Ok(()),
         }
     }

@@ -38,7 +38,7 @@ const LOOKS: usize = 4096;
 const LOOKS_OF_A_COPY: usize = 64;
 
 /// How the remark begins that the physical pages of a visit are not known.
-pub const HIDDEN: &str = "where its pages lie physically is not available here";
+pub const HIDDEN: &str = "physical addresses need root";
 
 /// A copy's answer where its own mathematics do not hold.
 const BROKEN: u64 = 0;
@@ -128,7 +128,7 @@ impl Visit<'_> {
     /// Lets all copies do a piece of work.
     fn piece(&mut self, is_first: bool) -> anyhow::Result<Piece> {
         let Some(Copies { team, units, places_known }) = &mut self.copies else {
-            anyhow::bail!("no copies were started")
+            anyhow::bail!("no copy was started")
         };
         let start_s = self.begin.elapsed().as_secs_f64();
         let laps = team.round(ITERATE)?;
@@ -343,12 +343,14 @@ impl Ballot<'_> {
             .collect();
         let first = self.cast[faulty[0].0].iter().find(|answer| Some(**answer) != right).copied();
         let what = match (first, right) {
-            (Some(BROKEN), _) => "its result breaks the problem's own mathematics".to_string(),
+            (Some(BROKEN), _) => "its result contradicts the problem's mathematics".to_string(),
             (Some(other), Some(right)) if self.known.is_some() => {
-                format!("checksum {other:016x}, where every CPU must get {right:016x}")
+                format!("checksum {other:016x} instead of {right:016x} on every CPU")
             }
-            (Some(other), Some(right)) => format!("checksum {other:016x}, where the others got {right:016x}"),
-            _ => "no more than half of the answers agree".to_string(),
+            (Some(other), Some(right)) => {
+                format!("checksum {other:016x} instead of the others' {right:016x}")
+            }
+            _ => "at most half of the answers agree".to_string(),
         };
         // Where all are wrong, or nobody knows who is, no core stands out.
         let suspects = match (right, faulty.as_slice()) {

@@ -76,7 +76,7 @@ fn copies_sit_on_cores_with_memory_of_their_own_node() {
 fn who_asks_for_no_cpu_that_is_there_is_told() {
     let machine = two_nodes();
     let none = planned(&machine, &Suite { cpus: Some(set("99")), ..SUITE.clone() });
-    assert!(none.unmet.is_some_and(|why| why.contains("asked for")));
+    assert!(none.unmet.is_some_and(|why| why.contains("none of the requested CPUs")));
     let nowhere = planned(&machine, &Suite { node: Some(7), ..SUITE.clone() });
     assert!(nowhere.unmet.is_some_and(|why| why.contains("NUMA node 7")));
 }
@@ -87,7 +87,9 @@ fn components_are_told_apart_and_explained() {
     for component in COMPONENTS {
         let name = component.name();
         assert!(component.reference > 0.0 && component.answer != 0, "{name}");
-        assert!(component.about.len() > 100 && component.reading.len() > 40, "{name}");
+        for text in [component.about, component.reading, component.method] {
+            assert!(text.len() > 80, "{name}: {text}");
+        }
         assert!(component.source.ends_with(&format!("rate/{name}.rs")), "{name}: {}", component.source);
         assert!(find(&component.id).is_some_and(|row| row.title == component.title), "{name}");
     }

@@ -43,7 +43,7 @@ impl Ring {
     /// lets each write its own block of `most_bytes` where it runs. A first lap shows that all are
     /// there.
     pub fn start(seats: &[Seat], most_bytes: u64) -> anyhow::Result<Ring> {
-        let [first, others @ ..] = seats else { bail!("a ring needs seats") };
+        let [first, others @ ..] = seats else { bail!("a ring needs CPUs") };
         let board = Board { lines: Lines::new(FIRST_CPU + seats.len())?, notice: Notice::new()? };
         let children_before = clock::children_usage()?.switches();
         let (mut from_before, to_first) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -64,11 +64,11 @@ impl Ring {
             members.push(
                 member.with_context(|| format!("cannot fork process {} of {}", index + 1, seats.len()))?,
             );
-            from_before = from_this.context("a pipe lost its end")?;
+            from_before = from_this.context("a pipe's end was already used")?;
         }
         affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
         let leader = Station::new(0, seats.len(), first, most_bytes)?;
-        let to_first = to_first.context("a pipe lost its end")?;
+        let to_first = to_first.context("a pipe's end was already used")?;
         let mut ring = Ring {
             leader,
             to_first,
@@ -135,7 +135,7 @@ impl Ring {
                 return error.context(format!("process {index} of the ring ended with {status}"));
             }
         }
-        error.context("the ring broke")
+        error.context("the ring ended early")
     }
 
     /// Goes through the leader's own block `times` times while all others sleep.
@@ -211,7 +211,7 @@ impl Station {
     fn take(&mut self, token: u64, bytes: u64, board: &Board) -> anyhow::Result<()> {
         check_answer(token == self.next, || {
             let (process, turn) = (self.index + 1, self.next);
-            format!("process {process} of the ring got token {token} when it was {turn}'s turn")
+            format!("process {process} of the ring got token {token} instead of {turn}")
         })?;
         self.next += self.size;
         self.touch(bytes)?;
@@ -298,7 +298,7 @@ mod tests {
             // The fourth token of the second process is 1 + 4 × 3.
             let error = ring.lap(17, 0).expect_err("nobody's turn");
             let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer").to_string();
-            assert!(wrong.contains("process 2 of the ring got token 18 when it was 13's turn"), "{wrong}");
+            assert!(wrong.contains("process 2 of the ring got token 18 instead of 13"), "{wrong}");
         });
     }
 

@@ -56,7 +56,7 @@ impl Crew {
         clock: Clock,
     ) -> anyhow::Result<Crew> {
         let cpus: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-        ensure!(!cpus.is_empty() && levels > 0, "no seat for a task, or no level");
+        ensure!(!cpus.is_empty() && levels > 0, "the case has no CPU for a task, or no level");
         let seats = cpus.len();
         let board = Rc::new(Board {
             lines: Lines::new(3)?,

@@ -85,7 +85,7 @@ pub fn measure(
     build: impl Fn(usize) -> anyhow::Result<Loops>,
 ) -> anyhow::Result<()> {
     let copies = of(case)?;
-    ensure!(!case.placement.seats.is_empty(), "no seat for any copy");
+    ensure!(!case.placement.seats.is_empty(), "the case has no CPU for a copy");
     let clock = sampler.clock();
     let own_seat = |copy| seats(&case.placement, copy, timing.tasks).seats.swap_remove(0).cpus;
     let cpus: Vec<CpuSet> = (0..copies).map(own_seat).collect();

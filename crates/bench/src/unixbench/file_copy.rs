@@ -88,7 +88,7 @@ fn fill(buffer: &mut [u8], block: u64) {
 }
 
 fn begin_anew(file: &OwnedFd) -> anyhow::Result<()> {
-    rustix::fs::seek(file, SeekFrom::Start(0)).context("cannot begin a file anew").map(drop)
+    rustix::fs::seek(file, SeekFrom::Start(0)).context("cannot rewind a file").map(drop)
 }
 
 /// Reads so many blocks, each of which must be what was written.
@@ -118,7 +118,7 @@ impl Test for FileCopy {
             let wrote = rustix::io::write(&self.to, &self.buffer).context("cannot write the second file")?;
             if (read, wrote) != (size, size) {
                 anyhow::bail!(
-                    "of a block of {size} bytes {read} were read and {wrote} written: is the disk full?"
+                    "{read} bytes of a block of {size} were read and {wrote} written: is the disk full?"
                 );
             }
             self.block += 1;

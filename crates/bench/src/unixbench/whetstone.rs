@@ -62,7 +62,7 @@ pub fn loops() -> anyhow::Result<Loops> {
 fn checked(results: &Results, meant: &Results) -> anyhow::Result<()> {
     let near = |(own, meant): (&f64, &f64)| (own - meant).abs() <= TOLERANCE;
     check_answer(results.0.iter().zip(&meant.0).all(near), || {
-        format!("the Whetstone modules came to {:?} instead of {:?}", results.0, meant.0)
+        format!("the Whetstone modules gave {:?} instead of {:?}", results.0, meant.0)
     })
 }
 

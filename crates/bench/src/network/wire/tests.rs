@@ -54,7 +54,7 @@ fn hellos_are_read_from_every_beginning() {
 #[test]
 fn another_version_is_told_in_words() {
     let error = Hello { version: 77, nonce: [0; 32] }.agrees().expect_err("another version");
-    assert!(error.contains("version 77") && error.contains("same assay on both hosts"), "{error}");
+    assert!(error.contains("version 77") && error.contains("same Assay on both hosts"), "{error}");
     assert_eq!(Hello { version: VERSION, nonce: [0; 32] }.agrees(), Ok(()));
 }
 
@@ -83,7 +83,7 @@ fn verdicts_are_believed_with_a_proof_only() {
     }
     let mut forged = Verdict::Welcome.bytes(&keys);
     forged[5] ^= 1;
-    assert!(Verdict::parse(&forged, &keys).expect_err("forged").contains("does not know the token"));
+    assert!(Verdict::parse(&forged, &keys).expect_err("forged").contains("does not have this token"));
     assert!(Verdict::parse(&[9; VERDICT_BYTES], &keys).is_err());
     assert_eq!(Verdict::WrongToken.bytes(&keys)[1..], [0; PROOF_BYTES], "a stranger learns nothing");
 }

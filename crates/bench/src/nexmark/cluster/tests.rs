@@ -54,7 +54,7 @@ fn a_port_that_is_taken_is_said_so() {
 fn logs_are_told_by_what_they_say() {
     let log = b"one\n\n\tat a.b(C.java:1)\nCaused by: x\n\tat d\n\t... 3 more\nlast\x1b[0m\n";
     assert_eq!(last_lines(log), "Its last lines: one / Caused by: x / last[0m");
-    assert_eq!(last_lines(b"\n"), "It said nothing");
+    assert_eq!(last_lines(b"\n"), "It printed nothing");
 }
 
 #[test]
