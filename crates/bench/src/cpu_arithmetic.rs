@@ -70,7 +70,7 @@ const LONG_ENOUGH_NS: f64 = 300_000.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = scope.seconds(2 * NAMES.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0);
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => Candidate::new(bench.id, placement, 65, seconds),
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]

@@ -59,7 +59,7 @@ const GROUP: usize = 9;
 const NEAR: f64 = 0.02;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };

@@ -66,7 +66,7 @@ const WINDOW_NS: f64 = 300e3;
 const WAKE_NS: f64 = 100e3;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.all("task");
+    let placement = scope.placements.all("task");
     let cpus = placement.cpus();
     if cpus.len() < 2 {
         let why = format!("needs two usable CPUs; {} found", cpus.len());
@@ -89,7 +89,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// Pairs of every distance that the kernel believes, and those that firmware usually numbers as
 /// siblings.
 fn sample(scope: &Scope, cpus: &CpuSet) -> Vec<Pair> {
-    let mut pairs = tournament::sample(scope.floor, EACH);
+    let mut pairs = tournament::sample(scope.placements, EACH);
     let cpus: Vec<u32> = cpus.iter().collect();
     let half = cpus.len() / 2;
     let step = (half / EACH).max(1);
@@ -254,7 +254,7 @@ fn verdict(sums: &[u64], rounds: u64) -> u64 {
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::Machine;
 
     #[test]
@@ -280,10 +280,10 @@ mod tests {
             let mut machine = Machine::default();
             machine.cpus.online = (0..cpus).collect();
             machine.cpus.allowed = (0..cpus).collect();
-            let floor = Floor::of(&machine);
+            let placements = Placements::of(&machine);
             let scope = Scope {
                 machine: &machine,
-                floor: &floor,
+                placements: &placements,
                 depth: Depth::Standard,
                 memory_bytes: 1 << 30,
                 windows: Depth::Standard.windows(),

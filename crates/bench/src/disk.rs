@@ -11,6 +11,7 @@ mod crew;
 mod engine;
 mod job;
 mod metadata;
+mod overrides;
 mod pace;
 mod pattern;
 mod report;
@@ -21,12 +22,11 @@ mod target;
 mod trim;
 mod verify;
 mod way;
-mod wish;
 
 pub use cases::{
-    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device,
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MAX_JOBS, SECONDS, not_on_a_device,
 };
-pub use wish::{Wish, wished};
+pub use overrides::{Overrides, wished};
 
 const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "bandwidth");
 const IOPS: Metric = per_second(ids::metric::IOPS, "IOPS");
@@ -77,7 +77,7 @@ const DEPTH: Param = Param::int(ids::param::DEPTH, "I/Os in flight of each job",
 const JOBS: Param = Param::int(
     ids::param::JOBS,
     "jobs at once, if chosen by --jobs or fewer than cores",
-    2..=cases::MOST_JOBS as i64,
+    2..=cases::MAX_JOBS as i64,
 );
 
 pub const BENCHMARKS: &[Benchmark] = &[

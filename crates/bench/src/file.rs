@@ -87,7 +87,7 @@ const MIB: u64 = 1 << 20;
 const PIECE: usize = 64 << 10;
 
 /// A cold pass may find so much of the file in the cache, and a warm one miss as much.
-const MOST_CACHED: f64 = 0.01;
+const MAX_CACHED: f64 = 0.01;
 
 /// Files take no more than this share of a filesystem's free room.
 pub const SHARE_OF_ROOM: u64 = 10;
@@ -117,7 +117,7 @@ pub fn room(scope: &Scope) -> u64 {
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
+    let one = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
@@ -295,7 +295,7 @@ impl TestFile {
 
     fn must_be_warm(&self, bytes: u64) -> anyhow::Result<f64> {
         let share = self.cached_share(bytes)?;
-        if share < 1.0 - MOST_CACHED {
+        if share < 1.0 - MAX_CACHED {
             bail!("only {:.1} % of the file stayed in the page cache: free some memory", share * 100.0);
         }
         Ok(share)
@@ -308,7 +308,7 @@ impl TestFile {
         for attempt in 0..TRIES {
             drop_cached(&self.file).context("cannot drop the file from the page cache (posix_fadvise)")?;
             share = self.cached_share(bytes)?;
-            if share <= MOST_CACHED {
+            if share <= MAX_CACHED {
                 return Ok(share);
             }
             // Pages on their way to a list of the kernel's cannot be dropped just then.
@@ -378,7 +378,7 @@ impl TestFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal;
     use machine::{Directory, Machine};
     use model::Reason;
@@ -402,10 +402,16 @@ mod tests {
             free_bytes: Some(free_bytes),
             ..Directory::default()
         });
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let (windows, depth) = (Depth::Standard.windows(), Depth::Standard);
-        let scope =
-            Scope { machine: &machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false };
+        let scope = Scope {
+            machine: &machine,
+            placements: &placements,
+            depth,
+            memory_bytes: 1 << 30,
+            windows,
+            all: false,
+        };
         cases(&BENCHMARKS[1], &scope)
     }
 
@@ -434,7 +440,7 @@ mod tests {
             Err(error) => {
                 return println!("skipped: no directory with a page cache before a disk here ({error})");
             }
-            Ok(share) => assert!(share <= MOST_CACHED),
+            Ok(share) => assert!(share <= MAX_CACHED),
         }
         assert!(
             file.must_be_warm(4 * MIB).is_err_and(|error| error.to_string().contains("free some memory"))

@@ -41,15 +41,15 @@ const SIZES: [u64; 4] = [0, 1 << 10, 4 << 10, 10 << 10];
 /// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
 const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory.
-const MOST_FILES: u64 = 20_000;
+const MAX_FILES: u64 = 20_000;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
+    let one = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
     let sizes: &[u64] = if scope.depth == Depth::Quick { &SIZES[..1] } else { &SIZES };
-    if room(scope) < MOST_FILES * (16 << 10) {
+    if room(scope) < MAX_FILES * (16 << 10) {
         let why = "less than 3 GB are free for the files: name another directory with --dir".to_string();
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     }
@@ -68,7 +68,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let at = |metric| Point::new(metric, 1.0).at(point(ids::param::BYTES, bytes)).stretch(STRETCH);
         sampler.time_each(vec![at(ids::metric::CREATE), at(ids::metric::DELETE)], |files| {
             let room = files.saturating_mul(bytes.next_multiple_of(4096) + 4096);
-            if files > MOST_FILES || room > scratch.free_bytes()? / SHARE_OF_ROOM {
+            if files > MAX_FILES || room > scratch.free_bytes()? / SHARE_OF_ROOM {
                 bail!("{files} files of {bytes} bytes do not fit {}", directory.display());
             }
             Ok(vec![make(&scratch, files, &data, clock)?, unmake(&scratch, files, clock)?])

@@ -13,13 +13,13 @@ use sys::clock::Clock;
 
 mod board;
 mod crew;
-mod room;
+mod message_buffer;
 mod second;
 mod transport;
 
-pub use crew::Ran;
+pub use crew::RunResult;
 use crew::{Setup, Tasks};
-use second::Beside;
+use second::SecondRun;
 pub use transport::TRANSPORTS;
 
 const TIME: Metric = Metric::new(ids::metric::TIME, "wall time", "s", Better::Lower, Form::Value);
@@ -161,11 +161,11 @@ impl Options {
 }
 
 fn candidate(bench: BenchId, scope: &Scope, options: &Options, priority: u32) -> Candidate {
-    match scope.floor.free(&["tasks"]) {
+    match scope.placements.free(&["tasks"]) {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench, placement, priority, 0.0);
             candidate.case.params = options.params();
-            candidate.seconds = Options::seconds(&candidate.case.params, scope.floor.cpus().len());
+            candidate.seconds = Options::seconds(&candidate.case.params, scope.placements.cpus().len());
             // Page tables, stacks and buffers of a task.
             candidate.memory(options.groups * options.fds * 2 * (256 << 10))
         }
@@ -240,7 +240,7 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
     beside.map_or(Ok(()), |beside| emit_beside(&setup, &ran, beside, sampler))
 }
 
-fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
+fn emit(setup: &Setup, ran: &RunResult, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ns = ran.wall_ns;
     let one = |value: f64| Some(Packed::Same(value));
     let beside = Covariates {
@@ -278,7 +278,12 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// What the second run has told.
-fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) -> anyhow::Result<()> {
+fn emit_beside(
+    setup: &Setup,
+    ran: &RunResult,
+    beside: SecondRun,
+    sampler: &mut Sampler,
+) -> anyhow::Result<()> {
     let ns = ran.wall_ns;
     let of_threads = |own: Option<f64>, other: Option<f64>| if own.is_none() { other } else { None };
     let migrations = of_threads(ran.migrations, beside.migrations);
@@ -305,6 +310,6 @@ fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) 
 }
 
 /// One run in this very process, as the original does it. The caller has a single thread.
-pub fn once(options: &Options) -> anyhow::Result<Ran> {
+pub fn once(options: &Options) -> anyhow::Result<RunResult> {
     Ok(crew::run(&setup(&options.params(), false)?, Clock::Raw, None)?.0)
 }

@@ -92,7 +92,7 @@ fn expiries(_: &Case) -> Vec<Params> {
 
 /// The two nearest CPUs that are not threads of one core, else any two.
 pub(super) fn nearest_two(scope: &Scope, roles: [&'static str; 2]) -> Result<Placement, String> {
-    let pairs = scope.floor.pairs(roles).into_iter();
+    let pairs = scope.placements.pairs(roles).into_iter();
     let pairs = pairs.filter_map(|(distance, pair)| Some((distance, pair.ok()?)));
     let two = pairs.filter(|(distance, _)| *distance != Distance::SameCpu);
     let nearest = two.min_by_key(|(distance, _)| (*distance == Distance::SmtSibling, *distance));
@@ -190,7 +190,7 @@ fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::STATE, state)).stretch(STRETCH)
     };
     let mut fastest = 0.0_f64;
-    sampler.time_in_turn([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
+    sampler.time_alternating([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
         for _ in 0..TRIES {
             if which == 0 {
                 other.run()?
@@ -259,7 +259,7 @@ fn timer(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let at = |expiry: &'static str| {
         Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::EXPIRY, expiry)).stretch(STRETCH)
     };
-    sampler.time_in_turn([at("near"), at("far")], ids::metric::REPROGRAM, |which, iterations| {
+    sampler.time_alternating([at("near"), at("far")], ids::metric::REPROGRAM, |which, iterations| {
         let after = if which == 0 { NEAR } else { FAR };
         let begin = clock.now();
         for _ in 0..iterations {

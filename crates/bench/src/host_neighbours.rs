@@ -50,45 +50,42 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// From look to look: a tenth of the time is ours.
 const EVERY_NS: f64 = 75e6;
 /// And the least time from the end of one to the next.
-const LEAST_REST_NS: f64 = 10e6;
+const MIN_REST_NS: f64 = 10e6;
 /// Windows of the profile that a visit lasts, and its longest time, ns.
 const WINDOWS: f64 = 800.0;
-const MOST_NS: f64 = 4e9;
+const MAX_NS: f64 = 4e9;
 /// Working sets: smaller ones are no last-level cache, larger ones take too long to read.
-const LEAST_BYTES: u64 = 1 << 20;
-const MOST_BYTES: u64 = 64 << 20;
+const MIN_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Fewer pages than this has do not tell latency.
-const LEAST_MEMORY: u64 = 8 << 20;
+const MIN_MEMORY: u64 = 8 << 20;
 
 /// The case's input that names the largest working set, bytes.
 const LARGEST: &str = "largest";
 
 /// Sizes of working sets, bytes.
 fn sizes(largest: u64) -> Vec<u64> {
-    std::iter::successors(Some(LEAST_BYTES), |size| Some(2 * size))
+    std::iter::successors(Some(MIN_BYTES), |size| Some(2 * size))
         .take_while(|size| *size <= largest)
         .collect()
 }
 
 /// Looks of a visit: whole turns of all sizes, one at least.
 fn looks(window_ns: f64, sizes: usize) -> usize {
-    let wanted = ((WINDOWS * window_ns).min(MOST_NS) / EVERY_NS) as usize;
+    let wanted = ((WINDOWS * window_ns).min(MAX_NS) / EVERY_NS) as usize;
     (wanted / sizes).max(1) * sizes
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("watcher") {
+    let placement = match scope.placements.one_cpu("watcher") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
-    let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(LEAST_MEMORY, MOST_BYTES);
-    let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= LEAST_MEMORY)
+    let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(MIN_MEMORY, MAX_BYTES);
+    let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= MIN_MEMORY)
     else {
-        let why = format!(
-            "needs {} MiB of memory; {} MiB may be used",
-            LEAST_MEMORY >> 20,
-            scope.memory_bytes >> 20
-        );
+        let why =
+            format!("needs {} MiB of memory; {} MiB may be used", MIN_MEMORY >> 20, scope.memory_bytes >> 20);
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     };
     let looks = looks(scope.windows.window_ns, sizes(largest).len());
@@ -123,7 +120,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         for (at, size) in order.into_iter().enumerate() {
             let due = (turn * sizes.len() + at) as f64 * EVERY_NS;
             // Late looks on slow machines leave time for others as well.
-            let rest = (begin + due - clock.now()).max(LEAST_REST_NS);
+            let rest = (begin + due - clock.now()).max(MIN_REST_NS);
             std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);
             check_answer(look.is_some(), || format!("a walk through {size} bytes, or a sum, was wrong"))?;
@@ -156,7 +153,7 @@ fn gets(turn: &[[f64; 2]]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal::{cases as planned, this_machine, visit_row};
     use machine::{Cache, CacheKind, Machine};
     use model::vocabulary::MetricId;
@@ -176,9 +173,10 @@ mod tests {
             })
             .into_iter()
             .collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let (depth, windows) = (Depth::Full, Depth::Full.windows());
-        let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false };
+        let scope =
+            Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false };
         let candidate = cases(&BENCHMARKS[0], &scope).remove(0);
         assert!(candidate.memory_bytes <= memory_bytes);
         candidate.case.inputs.get(LARGEST).and_then(|bytes| bytes.parse().ok())

@@ -12,7 +12,7 @@ use sys::crew::{Body, Team};
 
 mod watcher;
 
-use watcher::{Board, Counts, Seen, Watcher};
+use watcher::{Board, Counts, CpuPauses, Watcher};
 
 const fn share(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "%", Better::Lower, Form::Value)
@@ -71,15 +71,15 @@ const WAITED: f64 = 0.5;
 
 /// A visit lasts 500 of the profile's windows, within these bounds, ns.
 const WINDOWS: f64 = 500.0;
-const LEAST_NS: f64 = 50e6;
-const MOST_NS: f64 = 3e9;
+const MIN_NS: f64 = 50e6;
+const MAX_NS: f64 = 3e9;
 
 fn watch_ns(window_ns: f64) -> f64 {
-    (WINDOWS * window_ns).clamp(LEAST_NS, MOST_NS)
+    (WINDOWS * window_ns).clamp(MIN_NS, MAX_NS)
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.all("watcher");
+    let placement = scope.placements.all("watcher");
     let cpus = placement.seats.len();
     if cpus == 0 {
         return vec![Candidate::unmet(bench.id, "all", "no usable CPU found".to_string())];
@@ -134,7 +134,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: Seen) -> anyhow::Result<()> {
+fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: CpuPauses) -> anyhow::Result<()> {
     let (mut withheld, mut by_tasks, mut longest, mut count) = (0.0, 0.0, 0.0_f64, 0.0);
     for pause in &seen.pauses {
         if pause.waited_ns >= WAITED * pause.length_ns {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::SocketType;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 
-use super::occupancy::{CLASS, OCCUPANCY, Spot};
+use super::occupancy::{CLASS, CpuNote, OCCUPANCY};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
 use crate::row::{gb_per_s, log_curve, note, value};
@@ -198,7 +198,7 @@ struct Flow {
     sender: Watch,
     message: Vec<u8>,
     next: u64,
-    spot: Spot,
+    spot: CpuNote,
 }
 
 /// Both sides note where they are after so many messages: every 8 KiB at least, and no more often
@@ -215,7 +215,7 @@ impl Flow {
         bytes: u64,
         numbers: impl Iterator<Item = u64>,
     ) -> anyhow::Result<Flow> {
-        let spot = Spot::new().context("cannot map shared memory")?;
+        let spot = CpuNote::new().context("cannot map shared memory")?;
         let (reads, sender) =
             pair::fork_beside(placement, (reads, writes), |writes| send_all(&writes, bytes, numbers, &spot))?;
         Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0, spot })
@@ -258,7 +258,7 @@ fn send_all(
     writes: &OwnedFd,
     bytes: u64,
     numbers: impl Iterator<Item = u64>,
-    spot: &Spot,
+    spot: &CpuNote,
 ) -> anyhow::Result<()> {
     let mut message = vec![0u8; bytes as usize];
     for number in numbers {

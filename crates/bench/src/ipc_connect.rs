@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::occupancy::{CLASS, OCCUPANCY, Spot};
+use super::occupancy::{CLASS, CpuNote, OCCUPANCY};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, LATENCY_US, Point, Sampler, Scope, check_answer};
 use model::vocabulary::ipc as ids;
@@ -110,7 +110,7 @@ struct Caller {
     counts: OwnedFd,
     partner: Watch,
     connected: u64,
-    spot: Spot,
+    spot: CpuNote,
 }
 
 impl Caller {
@@ -119,7 +119,7 @@ impl Caller {
         rustix::net::listen(&listener, QUEUE).context("cannot listen")?;
         let (counts, tells) = rustix::pipe::pipe().context("cannot make a pipe")?;
         let ends = (counts, (listener, tells));
-        let spot = Spot::new().context("cannot map shared memory")?;
+        let spot = CpuNote::new().context("cannot map shared memory")?;
         let (counts, partner) =
             pair::fork_beside(placement, ends, |(listener, tells)| accept(&listener, &tells, guests, &spot))?;
         Ok(Caller { address, counts, partner, connected: 0, spot })
@@ -163,7 +163,7 @@ impl Caller {
 }
 
 /// The partner's side.
-fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64, spot: &Spot) -> anyhow::Result<()> {
+fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64, spot: &CpuNote) -> anyhow::Result<()> {
     for accepted in 1..=guests {
         drop(again(|| Ok(rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?))?);
         if accepted.is_multiple_of(BATCH) {

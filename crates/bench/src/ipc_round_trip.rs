@@ -3,7 +3,7 @@
 
 use super::leaves::key_of;
 use super::occupancy::{CLASS, OCCUPANCY};
-use super::pair::{self, Play, channel, lines};
+use super::pair::{self, PairPlan, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::placement::Distance;
 use crate::row::latency_us;
@@ -236,7 +236,7 @@ fn play<E: pair::End>(
     pair::visit(case, sampler, told(case, sampler, pair::WAKEUPS_NS), make)
 }
 
-fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> Play {
+fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> PairPlan {
     let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
-    Play { metric: ids::metric::LATENCY, stretch, wakeup_ns }
+    PairPlan { metric: ids::metric::LATENCY, stretch, wakeup_ns }
 }

@@ -10,7 +10,7 @@
 // Tests may be long tables.
 #![cfg_attr(test, allow(clippy::too_many_lines))]
 
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::row::{latency_ns, latency_us};
 use machine::Machine;
 use model::vocabulary::kernel::metric::LATENCY;
@@ -36,19 +36,19 @@ mod tournament;
 
 pub use buckets::histogram;
 pub use disk::{
-    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS,
-    Wish as DiskWish, not_on_a_device, wished as disk_cases,
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MAX_JOBS as MAX_DISK_JOBS,
+    Overrides as DiskOverrides, not_on_a_device, wished as disk_cases,
 };
 pub use file::DROP_CACHES;
 pub use guard::{FLOOR, FORMATS, NAMES, RIVAL, TIMEOUT, WANTED, WORDS, Wanted, format_of};
-pub use hackbench::{Options as Hackbench, Ran, once as hackbench_once};
+pub use hackbench::{Options as Hackbench, RunResult as HackbenchRun, once as hackbench_once};
 pub use leaves::{JOB, Leaves, SET_KEY, leaves};
-pub use memory_map::{Plant, Wish as MapWish, cases as map_cases};
+pub use memory_map::{Options as MapOptions, Plant, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use network::{
-    GROUP as NETWORK, Place as NetworkPlace, TO as NETWORK_TO, Wish as NetworkWish, network_cases,
-    remote_description, seats as network_seats, serve as network_serve, wire as network_wire,
-    words as network_words,
+    GROUP as NETWORK, Overrides as NetworkOverrides, Place as NetworkPlace, TO as NETWORK_TO,
+    messages as network_messages, network_cases, remote_description, seats as network_seats,
+    serve as network_serve, wire as network_wire,
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
@@ -185,7 +185,7 @@ pub const LATENCY_US: Metric = latency_us(LATENCY, "latency");
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench.id, placement, 80, 0.0);
             candidate.seconds = scope.seconds((bench.points)(&candidate.case).len(), 1.0, 0.0);
@@ -228,7 +228,7 @@ impl Depth {
 /// What a benchmark may plan with.
 pub struct Scope<'a> {
     pub machine: &'a Machine,
-    pub floor: &'a Floor,
+    pub placements: &'a Placements,
     pub depth: Depth,
     /// Memory that one visit may touch, bytes, all its processes together.
     pub memory_bytes: u64,

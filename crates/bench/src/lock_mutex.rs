@@ -113,12 +113,12 @@ const STRETCH: f64 = 3.0;
 fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut pairs = crowd::pairs(scope, true);
     if scope.depth >= Depth::Standard {
-        pairs.push(("free", scope.floor.free(&["task", "task"])));
+        pairs.push(("free", scope.placements.free(&["task", "task"])));
     }
     let candidate = |(name, pair)| match pair {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench.id, placement, 60, scope.seconds(1, STRETCH, 0.003));
-            occupancy::tell(&mut candidate.case, scope.floor);
+            occupancy::tell(&mut candidate.case, scope.placements);
             candidate
         }
         Err(why) => Candidate::unmet(bench.id, name, why),

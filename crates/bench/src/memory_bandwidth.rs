@@ -81,11 +81,11 @@ const FORK_S: f64 = 0.5e-3;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
+    let one = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
-    let (all, cores) = (scope.floor.all("copy"), scope.floor.one_per_core("copy"));
+    let (all, cores) = (scope.placements.all("copy"), scope.placements.one_per_core("copy"));
     let (smt, many) = (cores.seats.len() < all.seats.len(), all.seats.len() > 1);
     let mut candidates = Vec::new();
     for op in OPS {
@@ -129,9 +129,9 @@ const GROUPS_MOST: usize = 64;
 
 /// What each last-level cache and each node draws by itself.
 fn groups(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let llcs: Vec<(u64, Placement)> = (0..).zip(scope.floor.per_llc("copy")).collect();
+    let llcs: Vec<(u64, Placement)> = (0..).zip(scope.placements.per_llc("copy")).collect();
     let nodes: Vec<(u64, Placement)> =
-        scope.floor.per_node("copy").into_iter().map(|(id, group)| (u64::from(id), group)).collect();
+        scope.placements.per_node("copy").into_iter().map(|(id, group)| (u64::from(id), group)).collect();
     let kinds = [
         (ids::param::LLC, "per-llc", "needs a second L3: see all", llcs),
         (ids::param::NODE, "per-node", "needs CPUs on a second NUMA node: see all", nodes),

@@ -34,7 +34,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.one_per_core("reader");
+    let placement = scope.placements.one_per_core("reader");
     match placement.seats.len() {
         0 => {
             return vec![Candidate::unmet(bench.id, "one-per-core", "no usable CPU found".to_string())];
@@ -78,15 +78,15 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::Depth;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;
 
     fn planned(machine: &Machine) -> Candidate {
-        let floor = Floor::of(machine);
+        let placements = Placements::of(machine);
         let windows = Depth::Quick.windows();
         let (memory_bytes, depth) = (1 << 28, Depth::Quick);
-        let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
+        let scope = Scope { machine, placements: &placements, depth, memory_bytes, windows, all: false };
         cases(&BENCHMARKS[0], &scope).remove(0)
     }
 

@@ -83,7 +83,7 @@ const SMALLEST_L1: u64 = 32 << 10;
 const ROLES: [&str; 2] = ["reader", "owner"];
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
+    let one = match scope.placements.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
@@ -152,7 +152,7 @@ fn pairs(
         let row = row(bench, placement, source, scope.seconds(1, 6.0, 0.02 + sweep as f64 / 1e9));
         Ok(row.memory(sweep + (2 << 20)).input("sweep", sweep))
     };
-    let pairs = scope.floor.pairs(ROLES).into_iter();
+    let pairs = scope.placements.pairs(ROLES).into_iter();
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let pairs = pairs
         .filter(|(distance, pair)| wanted(*distance) && (*distance != Distance::OtherCpu || pair.is_ok()));
@@ -207,7 +207,7 @@ struct Conflict {
 const SETS: u64 = 4;
 /// Lines for each way: with a random choice of the line that has to go, one in e^8 would stay.
 const FIGHTERS: u64 = 8;
-const FEWEST_FIGHTERS: u64 = 3;
+const MIN_FIGHTERS: u64 = 3;
 /// Huge pages that the nearest TLB of any server core holds.
 const TLB_REACH: u64 = 32 * HUGE_PAGE;
 
@@ -223,7 +223,7 @@ impl Conflict {
         // these lines.
         let room = (outer.size_bytes? / 2).min(TLB_REACH) / stride;
         let lines = (ways * FIGHTERS).min(room);
-        (possible && lines >= ways * FEWEST_FIGHTERS).then_some(Conflict { stride, lines })
+        (possible && lines >= ways * MIN_FIGHTERS).then_some(Conflict { stride, lines })
     }
 
     fn of(case: &Case) -> Option<Conflict> {

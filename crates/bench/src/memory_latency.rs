@@ -63,7 +63,7 @@ const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };

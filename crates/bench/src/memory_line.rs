@@ -33,7 +33,7 @@ const OFFSETS: [u64; 7] = [8, 16, 32, 64, 128, 256, 512];
 const UNIT: u64 = 1024;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };

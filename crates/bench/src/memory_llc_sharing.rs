@@ -62,8 +62,11 @@ const BYTE_NS: f64 = 0.15;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let near = [Distance::SameCpu, Distance::SmtSibling, Distance::SameCluster];
-    let pairs =
-        scope.floor.pairs(["task", "other"]).into_iter().filter(|(distance, _)| !near.contains(distance));
+    let pairs = scope
+        .placements
+        .pairs(["task", "other"])
+        .into_iter()
+        .filter(|(distance, _)| !near.contains(distance));
     let candidates = pairs.map(|(distance, pair)| match pair {
         Ok(placement) => candidate(bench, scope, placement, distance),
         Err(why) => Candidate::unmet(bench.id, distance.name(), why),
@@ -191,7 +194,7 @@ fn size(case: &Case, other: &CpuSet, bytes: u64, sampler: &mut Sampler) -> anyho
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Cache, CacheKind, Core, Machine};
 
     fn planned(llc: Option<u64>, memory_bytes: u64) -> Vec<Candidate> {
@@ -212,10 +215,10 @@ mod tests {
             })
             .into_iter()
             .collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Standard,
             memory_bytes,
             windows: Depth::Standard.windows(),

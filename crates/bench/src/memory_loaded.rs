@@ -65,7 +65,7 @@ const LINE_BYTES: usize = 64;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     // A sibling that makes traffic would take the chaser's own core from it.
-    let (all, cores) = (scope.floor.all("traffic"), scope.floor.one_per_core("traffic"));
+    let (all, cores) = (scope.placements.all("traffic"), scope.placements.one_per_core("traffic"));
     let mut placement = if cores.seats.len() < all.seats.len() { cores } else { all };
     if placement.seats.len() < 2 {
         return vec![Candidate::unmet(

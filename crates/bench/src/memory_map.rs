@@ -83,14 +83,14 @@ const MAP: Benchmark = Benchmark {
     from: Depth::Full,
     hidden: true,
     budget_s: Some(570.0),
-    cases: |bench, scope| cases(bench, scope, &Wish::default()),
+    cases: |bench, scope| cases(bench, scope, &Options::default()),
     points,
     run,
 };
 
-/// What a user may wish.
+/// What a user may options.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Options {
     /// Most memory of each node, bytes.
     pub max: Option<u64>,
     /// One node only.
@@ -108,9 +108,9 @@ pub struct Wish {
     pub plant_places: bool,
 }
 
-impl Default for Wish {
-    fn default() -> Wish {
-        Wish {
+impl Default for Options {
+    fn default() -> Options {
+        Options {
             max: None,
             node: None,
             rounds: 9,
@@ -227,27 +227,27 @@ const SMALL_PART: u64 = 64 << 10;
 const MEETING_S: f64 = 0.5e-3;
 
 /// A case a node.
-pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+pub fn cases(bench: &Benchmark, scope: &Scope, options: &Options) -> Vec<Candidate> {
     let machine = scope.machine;
-    let groups = scope.floor.per_node("reader");
+    let groups = scope.placements.per_node("reader");
     let allowed = machine.limits.mems.as_ref();
     let memories = machine
         .nodes
         .iter()
         .filter(|node| node.total_bytes != Some(0) && allowed.is_none_or(|mems| mems.contains(node.id)));
     let mut all: Vec<Candidate> = match groups.first() {
-        None => vec![candidate(bench, scope, wish, scope.floor.one_per_core("reader"), None)],
+        None => vec![candidate(bench, scope, options, scope.placements.one_per_core("reader"), None)],
         Some((_, first)) => memories
-            .filter(|node| wish.node.is_none_or(|wanted| wanted == node.id))
+            .filter(|node| options.node.is_none_or(|wanted| wanted == node.id))
             .map(|node| {
                 // Memory without CPUs is read from the first node that has some.
                 let own = groups.iter().find(|(id, _)| *id == node.id).map_or(first, |(_, own)| own);
-                candidate(bench, scope, wish, own.clone().memory_on(node.id), Some(node))
+                candidate(bench, scope, options, own.clone().memory_on(node.id), Some(node))
             })
             .collect(),
     };
     if all.is_empty() {
-        let why = match wish.node {
+        let why = match options.node {
             Some(node) => format!("node {node} has no memory that may be used"),
             None => "no NUMA node has memory that may be used".to_string(),
         };
@@ -259,7 +259,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
 fn candidate(
     bench: &Benchmark,
     scope: &Scope,
-    wish: &Wish,
+    options: &Options,
     placement: Placement,
     node: Option<&Node>,
 ) -> Candidate {
@@ -277,11 +277,11 @@ fn candidate(
         return unmet("the kernel does not report free memory".to_string());
     };
     let llc = last_level_bytes(scope.machine, &placement);
-    let within = |beside: u64| (total - beside).min(wish.max.unwrap_or(u64::MAX));
-    let chunk = |total: u64| whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    let within = |beside: u64| (total - beside).min(options.max.unwrap_or(u64::MAX));
+    let chunk = |total: u64| whole_parts(options.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
     // What looks need comes beside what was asked for.
     let filler = probes::filler_bytes(total)
-        .filter(|filler| wish.looks && probes::can_look(chunk(within(*filler)) / tasks))
+        .filter(|filler| options.looks && probes::can_look(chunk(within(*filler)) / tasks))
         .unwrap_or(0);
     let total = within(filler);
     let bytes = chunk(total);
@@ -289,15 +289,15 @@ fn candidate(
     if chunks == 0 {
         return unmet(format!("only {} MiB may be used; a chunk needs {} MiB", total / MIB, bytes / MIB));
     }
-    if let Some(why) = wish.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
+    if let Some(why) = options.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
         return unmet(why);
     }
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
-    let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let looks = if filler > 0 { regions::looks(chunks, wish.rounds) } else { 0 };
-    let looking = (looks * wish.rounds) as f64 * regions::LOOK_S;
-    let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looking);
+    let (touched, read) = (chunks * bytes, chunks * bytes * (options.rounds + 1));
+    let looks = if filler > 0 { regions::looks(chunks, options.rounds) } else { 0 };
+    let looking = (looks * options.rounds) as f64 * regions::LOOK_S;
+    let meetings = chunks as f64 * ((options.rounds + 3) as f64 * MEETING_S + looking);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate = with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds))
         .memory(touched + filler);
@@ -307,16 +307,16 @@ fn candidate(
     for (name, text) in [
         (CHUNKS, chunks.to_string()),
         (CHUNK_BYTES, bytes.to_string()),
-        (ROUNDS, wish.rounds.to_string()),
-        (LIMIT, wish.limit.to_string()),
+        (ROUNDS, options.rounds.to_string()),
+        (LIMIT, options.limit.to_string()),
         (RESERVE, reserve.to_string()),
         (LOOKS, looks.to_string()),
         (FILLER, filler.to_string()),
     ] {
         inputs.insert(name.to_string(), text);
     }
-    if let Some(plant) = wish.plant {
-        let name = if wish.plant_places { PLANT_PLACES } else { PLANT };
+    if let Some(plant) = options.plant {
+        let name = if options.plant_places { PLANT_PLACES } else { PLANT };
         inputs.insert(name.to_string(), plant.words());
     }
     candidate

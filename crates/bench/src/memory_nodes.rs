@@ -107,7 +107,7 @@ fn pairs(
         .iter()
         .filter(|node| node.total_bytes != Some(0) && allowed.is_none_or(|mems| mems.contains(node.id)))
         .collect();
-    let groups = scope.floor.per_node("task");
+    let groups = scope.placements.per_node("task");
     let pairs = memories.len() * groups.len();
     match (groups.len(), memories.len()) {
         (0, _) | (_, 0) => return unmet("the kernel reports no NUMA nodes"),
@@ -172,7 +172,7 @@ fn is_local(sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::Windows;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Core, Machine};
     use model::CpuSet;
 
@@ -195,9 +195,10 @@ mod tests {
     }
 
     fn keys(machine: &Machine, depth: Depth) -> Vec<String> {
-        let floor = Floor::of(machine);
+        let placements = Placements::of(machine);
         let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-        let scope = Scope { machine, floor: &floor, depth, memory_bytes: 1 << 28, windows, all: false };
+        let scope =
+            Scope { machine, placements: &placements, depth, memory_bytes: 1 << 28, windows, all: false };
         let of = |bench: &Benchmark| (bench.cases)(bench, &scope);
         let candidates: Vec<Candidate> = BENCHMARKS.iter().flat_map(of).collect();
         let ran = candidates.iter().filter(|candidate| candidate.unmet.is_none());

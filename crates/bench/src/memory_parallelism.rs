@@ -36,7 +36,7 @@ const LINE_BYTES: usize = 64;
 const PARTS: usize = 96;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };

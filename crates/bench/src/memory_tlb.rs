@@ -43,7 +43,7 @@ const PAGES_MOST: u64 = 16 << 10;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Base),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };

@@ -3,7 +3,7 @@
 //!
 //! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
 //! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
-//! for their CPU time, their waits and their drops, and the client gets the other's account when a
+//! for their CPU time, their waits and their drops, and the client gets the other's cpu_costs when a
 //! transfer is over.
 
 use super::{Benchmark, Depth, Param, View, point};
@@ -11,12 +11,12 @@ use crate::row::per_second;
 use model::vocabulary::network as ids;
 use model::{Case, Metric, Params};
 
-mod beat;
 mod bottleneck;
 mod client;
 mod conduct;
 mod door;
 mod link;
+pub mod messages;
 mod metrics;
 mod offer;
 mod requests;
@@ -28,15 +28,15 @@ mod streams;
 mod transfers;
 mod trips;
 mod way;
+mod window_schedule;
 pub mod wire;
-pub mod words;
 mod workers;
 
 pub use client::remote_description;
 pub use conduct::Place;
 use metrics::*;
 use offer::cases;
-pub use offer::{Wish, network_cases};
+pub use offer::{Overrides, network_cases};
 
 pub const GROUP: &str = "network";
 

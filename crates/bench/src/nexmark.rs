@@ -15,16 +15,16 @@ use sys::process;
 mod cluster;
 mod field;
 mod gauge;
+mod job_spec;
 mod rest;
-mod told;
+mod waiter;
 mod walk;
-mod wish;
 
 use field::{Field, Walked};
-pub use rest::{Overview, Rest as JobManager};
-use told::{Target, Told};
+use job_spec::{JobSpec, Target};
+pub use rest::{JobManager, Overview};
+use waiter::Waiter;
 use walk::{LOADS, Length};
-use wish::Wish;
 
 /// The group of these rows.
 pub const NEXMARK: &str = "nexmark";
@@ -64,7 +64,7 @@ const JOBMANAGER: &str = "jobmanager";
 
 /// CPUs that are kept for the JobManager and the driver where there are so many more: starting it
 /// is all that it does.
-const MOST_ELSEWHERE: usize = 2;
+const MAX_ELSEWHERE: usize = 2;
 
 /// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy
 /// CPUs.
@@ -227,13 +227,13 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let told = "it and the driver use the TaskManager's CPUs, as no other is left";
             candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
         }
-        told(&mut candidate, walk);
+        set_length(&mut candidate, walk);
         file::in_directory(scope, candidate)
     });
     candidates.collect()
 }
 
-fn told(candidate: &mut Candidate, walk: Length) {
+fn set_length(candidate: &mut Candidate, walk: Length) {
     let inputs = [
         (ROUNDS, walk.rounds.to_string()),
         (STEP, walk.step_s.to_string()),
@@ -244,10 +244,10 @@ fn told(candidate: &mut Candidate, walk: Length) {
 
 /// One thread of a core, both, two cores (the control), all CPUs.
 fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
-    let floor = scope.floor;
-    let mut places = vec![("one-cpu", floor.one_cpu(TASKMANAGER))];
+    let placements = scope.placements;
+    let mut places = vec![("one-cpu", placements.one_cpu(TASKMANAGER))];
     let mut control: Option<Placement> = None;
-    for (distance, pair) in floor.pairs([TASKMANAGER, TASKMANAGER]) {
+    for (distance, pair) in placements.pairs([TASKMANAGER, TASKMANAGER]) {
         match distance {
             Distance::SameCpu => {}
             Distance::SmtSibling => places.push((distance.name(), pair)),
@@ -256,7 +256,7 @@ fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
         }
     }
     places.extend(control.map(|pair| (apart(&pair), Ok(pair))));
-    let all = floor.all(TASKMANAGER);
+    let all = placements.all(TASKMANAGER);
     let same = places.iter().find_map(|(name, place)| {
         place.as_ref().ok().filter(|place| place.cpus() == all.cpus()).map(|_| *name)
     });
@@ -298,11 +298,12 @@ fn with_memory(scope: &Scope, id: BenchId, placement: Placement) -> Result<Place
 /// everywhere.
 fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSet) {
     let seats = placement.cpus();
-    let left = scope.floor.cpus().difference(&seats);
-    let sibling = |cpu: &u32| seats.iter().any(|own| scope.floor.distance(own, *cpu) == Distance::SmtSibling);
+    let left = scope.placements.cpus().difference(&seats);
+    let sibling =
+        |cpu: &u32| seats.iter().any(|own| scope.placements.distance(own, *cpu) == Distance::SmtSibling);
     let off_core: CpuSet = left.iter().filter(|cpu| !sibling(cpu)).collect();
     let elsewhere: CpuSet =
-        if off_core.is_empty() { &left } else { &off_core }.iter().take(MOST_ELSEWHERE).collect();
+        if off_core.is_empty() { &left } else { &off_core }.iter().take(MAX_ELSEWHERE).collect();
     if elsewhere.is_empty() {
         return (placement, seats);
     }
@@ -337,7 +338,7 @@ impl Flink {
             let walk = length(scope.depth);
             let seconds = AROUND_S + walk.for_readings_apart(*apart_s).seconds();
             let mut candidate = Candidate::new(bench, placement, priority(bench, 0), seconds);
-            told(&mut candidate, walk);
+            set_length(&mut candidate, walk);
             candidate.case.inputs.insert(SLOTS.into(), slots.to_string());
             candidate.case.inputs.insert(APART.into(), apart_s.to_string());
             candidate.case.inputs.insert(JAR.into(), self.jar.display().to_string());
@@ -384,14 +385,14 @@ pub fn cluster_of(case: &Case) -> Option<String> {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let told = Told::of(case)?;
+    let spec = JobSpec::of(case)?;
     process::adopt_orphans().context("cannot adopt Flink's orphaned processes")?;
     process::be_asked_when_the_parent_ends()?;
     let _tree = Tree;
-    let mut wish = Wish::heard()?;
-    let steps = told.length.steps(sampler.seed());
-    let mut field = Field::enter(told, sampler.seed(), &mut wish)?;
-    let walked = field.walk(steps, &mut wish);
+    let mut waiter = Waiter::new()?;
+    let steps = spec.length.steps(sampler.seed());
+    let mut field = Field::enter(spec, sampler.seed(), &mut waiter)?;
+    let walked = field.walk(steps, &mut waiter);
     // Whatever came of it, the job and the cluster end before anything is said of it.
     drop(field);
     emit(&walked?, sampler)

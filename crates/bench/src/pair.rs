@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::occupancy::{self, Spot};
+use super::occupancy::{self, CpuNote};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
 use crate::placement::Distance;
 use crate::row::{note, quantile_us, value};
@@ -88,7 +88,7 @@ const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
 pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let mut placements = Vec::new();
     let (mut apart, mut lack) = (0, None);
-    for (distance, placement) in scope.floor.pairs(ROLES) {
+    for (distance, placement) in scope.placements.pairs(ROLES) {
         match placement {
             Ok(placement) if distance == Distance::SameCpu => placements.push(Ok(placement)),
             Ok(placement) => {
@@ -105,7 +105,7 @@ pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)
         placements.push(Err((Distance::OtherCpu.name(), why)));
     }
     if scope.depth > Depth::Quick {
-        placements.push(scope.floor.free(&ROLES).map_err(|why| ("free", why)));
+        placements.push(scope.placements.free(&ROLES).map_err(|why| ("free", why)));
     }
     placements
 }
@@ -131,7 +131,7 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
         let stretch = stretch(scope.windows, &placement, window_ns);
         let mut candidate =
             Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s));
-        occupancy::tell(&mut candidate.case, scope.floor);
+        occupancy::tell(&mut candidate.case, scope.placements);
         candidate
     };
     let unmet = |(name, why)| Candidate::unmet(bench.id, name, why);
@@ -142,7 +142,7 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
 pub const WAKEUPS_NS: f64 = 2e6;
 
 /// How a visit measures its pair.
-pub struct Play {
+pub struct PairPlan {
     pub metric: MetricId,
     pub stretch: f64,
     /// Length of the windows that take the wake-up latency, ns; 0 for pairs that never sleep.
@@ -153,7 +153,7 @@ pub struct Play {
 pub fn visit<E: End>(
     case: &Case,
     sampler: &mut Sampler,
-    play: Play,
+    play: PairPlan,
     make: impl FnOnce() -> anyhow::Result<[E; 2]>,
 ) -> anyhow::Result<()> {
     let mut pair = Pair::start(&case.placement, sampler.clock(), make)?;
@@ -176,16 +176,16 @@ pub fn visit<E: End>(
 
 /// What the scheduler counted for both tasks, over how many rounds and how long.
 #[derive(Clone, Copy)]
-pub struct Account {
+pub struct SwitchCounts {
     pub totals: TaskTotals,
     pub rounds: f64,
     pub ns: f64,
 }
 
-impl Account {
-    pub fn since(&self, earlier: &Account) -> Account {
+impl SwitchCounts {
+    pub fn since(&self, earlier: &SwitchCounts) -> SwitchCounts {
         let totals = self.totals.since(earlier.totals);
-        Account { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
+        SwitchCounts { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
     }
 
     /// Switches a round; of tasks that may move also how often they did, and how many wake-ups
@@ -333,7 +333,7 @@ pub struct Pair<E> {
     end: E,
     table: Table,
     /// Where both are.
-    pub spot: Spot,
+    pub spot: CpuNote,
     pong: Watch,
     clock: Clock,
     token: u64,
@@ -354,7 +354,7 @@ impl<E: End> Pair<E> {
         make: impl FnOnce() -> anyhow::Result<[E; 2]>,
     ) -> anyhow::Result<Pair<E>> {
         let [ours, theirs] = make()?;
-        let (table, spot) = (Table::new()?, Spot::new()?);
+        let (table, spot) = (Table::new()?, CpuNote::new()?);
         let (end, mut pong) =
             fork_beside(placement, (ours, theirs), |mut end| be_pong(&mut end, &table, &spot, clock))?;
         pong.until_set(table.ready())?;
@@ -363,9 +363,13 @@ impl<E: End> Pair<E> {
     }
 
     /// The scheduler's account of both tasks so far.
-    fn account(&mut self) -> Account {
+    fn account(&mut self) -> SwitchCounts {
         let [ping, pong] = &mut self.counters;
-        Account { totals: ping.read().plus(pong.read()), rounds: self.token as f64, ns: self.clock.now() }
+        SwitchCounts {
+            totals: ping.read().plus(pong.read()),
+            rounds: self.token as f64,
+            ns: self.clock.now(),
+        }
     }
 
     /// Plays until what begins with the first round trips is over; see [`SETTLE_NS`].
@@ -415,7 +419,7 @@ impl<E: End> Pair<E> {
 }
 
 /// Pong's side: adds one to each token and sends it back.
-fn be_pong(end: &mut impl End, table: &Table, spot: &Spot, clock: Clock) -> anyhow::Result<()> {
+fn be_pong(end: &mut impl End, table: &Table, spot: &CpuNote, clock: Clock) -> anyhow::Result<()> {
     end.enter()?;
     table.ready().store(1, Ordering::Release);
     let (mut window, mut stamps) = (0, 0);

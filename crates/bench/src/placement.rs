@@ -110,7 +110,7 @@ impl Address {
 type Found = (BTreeMap<Distance, (u32, u32)>, usize);
 
 /// The CPUs that this process may use, with what the kernel tells of each.
-pub struct Floor {
+pub struct Placements {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
@@ -121,8 +121,8 @@ pub struct Floor {
     pairs: OnceCell<Found>,
 }
 
-impl Floor {
-    pub fn of(machine: &Machine) -> Floor {
+impl Placements {
+    pub fn of(machine: &Machine) -> Placements {
         let mut usable = machine.cpus.allowed.intersection(&machine.cpus.online);
         if usable.is_empty() {
             // A captured tree tells nothing of affinity; a live host without /sys tells only that.
@@ -173,7 +173,7 @@ impl Floor {
                 }
             }
         }
-        Floor { addresses, online: machine.cpus.online.len(), isolated, pairs: OnceCell::new() }
+        Placements { addresses, online: machine.cpus.online.len(), isolated, pairs: OnceCell::new() }
     }
 
     pub fn cpus(&self) -> CpuSet {
@@ -395,7 +395,7 @@ mod tests {
     }
 
     fn names(machine: &Machine) -> Vec<String> {
-        let pairs = Floor::of(machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(machine).pairs(["ping", "pong"]);
         let ok = pairs.into_iter().filter_map(|(_, pair)| pair.ok());
         ok.map(|pair| format!("{} {}", pair.name, pair.cpus())).collect()
     }
@@ -418,20 +418,20 @@ mod tests {
 
     #[test]
     fn groups_take_one_cpu_of_each_core() {
-        let floor = Floor::of(&big());
-        assert_eq!(floor.one_per_core("task").cpus().len(), 32);
+        let placements = Placements::of(&big());
+        assert_eq!(placements.one_per_core("task").cpus().len(), 32);
         let llcs: Vec<String> =
-            floor.per_llc("task").iter().take(2).map(|group| group.cpus().to_string()).collect();
+            placements.per_llc("task").iter().take(2).map(|group| group.cpus().to_string()).collect();
         assert_eq!(llcs, ["0,2,4,6", "8,10,12,14"]);
-        let nodes = floor.per_node("task");
+        let nodes = placements.per_node("task");
         assert_eq!(nodes.len(), 4);
         assert_eq!((nodes[1].0, nodes[1].1.cpus().to_string().as_str()), (1, "16,18,20,22,24,26,28,30"));
         // Where cores are not told, every CPU counts as one.
         let mut machine = Machine::default();
         machine.cpus.online = set("0-2");
-        let floor = Floor::of(&machine);
-        assert_eq!(floor.one_per_core("task").seats.len(), 3);
-        assert!(floor.per_llc("task").is_empty() && floor.per_node("task").is_empty());
+        let placements = Placements::of(&machine);
+        assert_eq!(placements.one_per_core("task").seats.len(), 3);
+        assert!(placements.per_llc("task").is_empty() && placements.per_node("task").is_empty());
     }
 
     #[test]
@@ -466,9 +466,9 @@ mod tests {
         // CPUs that contradict each other about caches are still equally far apart in both
         // directions.
         machine.caches = vec![cache(1, "0"), cache(2, "0-1"), cache(2, "1-2")];
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
-            assert_eq!(floor.distance(one, other), floor.distance(other, one));
+            assert_eq!(placements.distance(one, other), placements.distance(other, one));
         }
     }
 
@@ -478,7 +478,7 @@ mod tests {
         machine.cpus.online = (0..65_536).collect();
         let core = |cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() };
         machine.cpus.cores = Some((0..65_536).map(core).collect());
-        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(&machine).pairs(["ping", "pong"]);
         let found: Vec<&str> =
             pairs.iter().filter_map(|(at, pair)| pair.is_ok().then_some(at.name())).collect();
         assert_eq!(found, ["same-cpu", "other-cpu"]);
@@ -492,9 +492,9 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 5", "other-cpu 0,5"]);
         machine.cpus.allowed = set("5");
         assert_eq!(names(&machine), ["same-cpu 5"]);
-        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(&machine).pairs(["ping", "pong"]);
         assert!(pairs.iter().any(|(_, pair)| pair.as_ref().is_err_and(|why| why.contains("only CPU 5"))));
-        let nothing = Floor::of(&Machine::default());
+        let nothing = Placements::of(&Machine::default());
         assert!(nothing.one_cpu("task").is_err() && nothing.free(&["ping"]).is_err());
     }
 }

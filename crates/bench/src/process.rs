@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         points,
         run: |case, sampler| {
             let stack = Stack::new().context("cannot map a stack")?;
-            start(case, sampler, &How { way: Way::Vfork(&stack), by_shell: false, stretch: STRETCH })
+            start(case, sampler, &StartMethod { way: Way::Vfork(&stack), by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -47,7 +47,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: Way::Spawn, by_shell: false, stretch: STRETCH })
+            start(case, sampler, &StartMethod { way: Way::Spawn, by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -68,7 +68,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
         points,
-        run: |case, sampler| start(case, sampler, &How { way: Way::Fork, by_shell: false, stretch: STRETCH }),
+        run: |case, sampler| {
+            start(case, sampler, &StartMethod { way: Way::Fork, by_shell: false, stretch: STRETCH })
+        },
         source: file!(),
         ..Benchmark::PINNED
     },
@@ -86,7 +88,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: by_shell_cases,
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: Way::Fork, by_shell: true, stretch: SHELL_STRETCH })
+            start(case, sampler, &StartMethod { way: Way::Fork, by_shell: true, stretch: SHELL_STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -137,9 +139,9 @@ pub fn seated(
         Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(1, stretch, 0.002)),
         Err(why) => Candidate::unmet(bench.id, name, why),
     };
-    let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), priority)];
+    let mut candidates = vec![candidate("one-cpu", scope.placements.one_cpu("task"), priority)];
     if scope.depth >= free_from {
-        candidates.push(candidate("free", scope.floor.free(&["task"]), priority - 15));
+        candidates.push(candidate("free", scope.placements.free(&["task"]), priority - 15));
     }
     candidates
 }
@@ -189,8 +191,8 @@ fn program_of(name: &str) -> anyhow::Result<Program> {
     })
 }
 
-/// How programs are started.
-struct How<'a> {
+/// StartMethod programs are started.
+struct StartMethod<'a> {
     way: Way<'a>,
     /// Through `sh -c`.
     by_shell: bool,
@@ -198,7 +200,7 @@ struct How<'a> {
 }
 
 /// Starts each program by a small parent, then the smallest one by larger and larger parents.
-fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
+fn start(case: &Case, sampler: &mut Sampler, how: &StartMethod) -> anyhow::Result<()> {
     let mut parent = Resident::of(case, Pages::Base)?;
     for name in programs(case) {
         let ns = one(sampler, name, point(ids::param::PROGRAM, name), how)?;
@@ -221,7 +223,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
     no_child_left()
 }
 
-fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Result<f64> {
+fn one(sampler: &mut Sampler, name: &str, at: Params, how: &StartMethod) -> anyhow::Result<f64> {
     // Its file must stay open as long as a shell is to find it.
     let program = program_of(name)?;
     let at = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(how.stretch);

@@ -194,19 +194,19 @@ fn candidate(bench: &Benchmark, component: &Component, placement: &Placement, su
 /// Where the copies sit, each bound to the memory of its own node where there are several.
 fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
     const ROLE: &str = "copy";
-    let floor = scope.floor;
+    let placements = scope.placements;
     let mut placement = match (&suite.cpus, suite.node) {
-        (None, _) if suite.threads => floor.all(ROLE),
+        (None, _) if suite.threads => placements.all(ROLE),
         (Some(cpus), _) => {
-            let mut all = floor.all(ROLE);
+            let mut all = placements.all(ROLE);
             all.seats.retain(|seat| first_cpu(seat).is_some_and(|cpu| cpus.contains(cpu)));
             all
         }
         (None, Some(node)) => {
-            let found = floor.per_node(ROLE).into_iter().find(|(id, _)| *id == node);
+            let found = placements.per_node(ROLE).into_iter().find(|(id, _)| *id == node);
             found.map(|(_, placement)| placement).ok_or(format!("NUMA node {node} has no usable CPU"))?
         }
-        (None, None) => floor.one_per_core(ROLE),
+        (None, None) => placements.one_per_core(ROLE),
     };
     let nodes: BTreeMap<u32, u32> =
         scope.machine.nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();

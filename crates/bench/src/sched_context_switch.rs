@@ -77,12 +77,12 @@ const STRETCH_APART: f64 = 5.0;
 const RESOLVABLE: f64 = 0.1;
 
 /// Below, a few ns of error of a hop would be a large error of each KiB.
-const LEAST_REFILL_KB: u64 = 16;
+const MIN_REFILL_KB: u64 = 16;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut pairs = Vec::new();
     let mut candidates = Vec::new();
-    for (distance, pair) in scope.floor.pairs(ROLES) {
+    for (distance, pair) in scope.placements.pairs(ROLES) {
         match pair {
             Ok(pair) => pairs.push(pair),
             Err(why) if scope.depth > Depth::Quick && distance != Distance::OtherCpu => {
@@ -104,11 +104,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         rings.extend(counts.iter().map(|count| ring(same, *count, if *count <= 8 { 80 } else { 60 })));
     }
     if scope.depth > Depth::Quick {
-        let all = Placement { name: "spread".into(), ..scope.floor.all(ROLES[0]) };
+        let all = Placement { name: "spread".into(), ..scope.placements.all(ROLES[0]) };
         let spread = Some(all).filter(|all| all.seats.len() > 2);
         let apart = pairs.iter().filter(|pair| pair.name != Distance::SameCpu.name());
         rings.extend(apart.clone().map(|pair| ring(&awake(pair), 2, 62)));
-        let free = scope.floor.free(&ROLES).ok();
+        let free = scope.placements.free(&ROLES).ok();
         for seats in apart.chain(&spread).chain(&free) {
             rings.extend(few.iter().map(|count| ring(seats, *count, if *count == 2 { 78 } else { 50 })));
         }
@@ -137,7 +137,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
         windows * ((stretch * scope.windows.window_ns / 1e9).max(lap_s) + LONG_ENOUGH_NS / 1e9)
     });
     let mut candidate = Candidate::new(bench.id, placement, priority, scope.seconds(0, 0.0, setup_s));
-    occupancy::tell(&mut candidate.case, scope.floor);
+    occupancy::tell(&mut candidate.case, scope.placements);
     candidate.seconds += seconds.sum::<f64>();
     candidate.case.inputs.insert(ids::param::KB.into(), super::memory::sizes_input(&sizes));
     candidate.memory(count as u64 * (largest << 10)).param(ids::param::PROCESSES, count as u64)
@@ -146,7 +146,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
 /// KiB of each process, to beyond its L2 where the ring's blocks fit the plan's memory.
 fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
     /// All blocks of a ring together: a lap through more takes longer than its windows should.
-    const MOST_IN_TIME_KB: u64 = 128 << 10;
+    const MAX_IN_TIME_KB: u64 = 128 << 10;
     // Where a hop goes to another CPU it is the wake-up that counts.
     let one_cpu = placement.cpus().len() == 1;
     let mut sizes = match scope.depth {
@@ -160,7 +160,7 @@ fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
     if sizes.contains(&1024) && beyond > 1024 {
         sizes.push(beyond);
     }
-    let in_time = if scope.depth == Depth::Full { u64::MAX } else { MOST_IN_TIME_KB };
+    let in_time = if scope.depth == Depth::Full { u64::MAX } else { MAX_IN_TIME_KB };
     let most = (scope.memory_bytes >> 10).min(in_time) / count;
     sizes.retain(|kb| *kb <= most);
     sizes
@@ -212,7 +212,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 0.0,
             )?;
         }
-        if kb >= LEAST_REFILL_KB {
+        if kb >= MIN_REFILL_KB {
             let refill = (hop_ns - data_ns - bare_hop_ns) / kb as f64;
             sampler.value(point(ids::param::KB, kb), ids::metric::REFILL, refill, 0.0)?;
         }
@@ -322,17 +322,17 @@ fn block_alone(sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::Machine;
 
     fn planned(cpus: u32, depth: Depth, memory_bytes: u64) -> Vec<Candidate> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let windows = depth.windows();
         cases(
             &BENCHMARKS[0],
-            &Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false },
+            &Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false },
         )
     }
 

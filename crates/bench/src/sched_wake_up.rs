@@ -60,8 +60,8 @@ const WINDOW: Duration = Duration::from_millis(500);
 const STACK: usize = 64 << 10;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let workers = (scope.floor.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
-    vec![match scope.floor.free(&["tasks"]) {
+    let workers = (scope.placements.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
+    vec![match scope.placements.free(&["tasks"]) {
         Ok(placement) => Candidate::new(bench.id, placement, 50, WINDOW.as_secs_f64() + 0.05)
             .param(ids::param::MESSENGERS, 1u64)
             .param(ids::param::WORKERS, workers)
@@ -92,7 +92,7 @@ const ASLEEP: u32 = 1;
 const LAST: u32 = 2;
 
 /// What a worker came to.
-struct Worked {
+struct WorkerResult {
     latencies: Vec<u64>,
     sum: u64,
     woken: u64,
@@ -197,9 +197,9 @@ fn wake(group: &Group, end: &AtomicBool, clock: Clock) -> u64 {
 }
 
 /// A worker: sleeps, notes how long after the call it runs, works.
-fn work(group: &Group, index: usize, rounds: u64, clock: Clock) -> Worked {
+fn work(group: &Group, index: usize, rounds: u64, clock: Clock) -> WorkerResult {
     let slot = &group.slots[index];
-    let mut worked = Worked { latencies: Vec::with_capacity(4096), sum: 0, woken: 0 };
+    let mut worked = WorkerResult { latencies: Vec::with_capacity(4096), sum: 0, woken: 0 };
     loop {
         slot.state.store(ASLEEP, Ordering::Release);
         group.asleep.fetch_add(1, Ordering::AcqRel);

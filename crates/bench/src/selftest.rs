@@ -127,7 +127,7 @@ const fn row(
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => Candidate::new(bench.id, placement, 10, scope.seconds(1, 1.0, 0.0)),
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]

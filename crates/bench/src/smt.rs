@@ -13,7 +13,7 @@ use sys::counters::{CpuTime, CpuTimes, units_per_second};
 mod crew;
 mod kinds;
 
-use crew::{Crew, Seen};
+use crew::{Crew, LevelResult};
 pub use kinds::Kind;
 
 pub const NO_IPC: &str = "no_ipc";
@@ -141,7 +141,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
         }
     }
     // A kind of work alone and on the pair, or not at all.
-    if let (Ok(one), Some(pair)) = (scope.floor.one_cpu("task"), pair) {
+    if let (Ok(one), Some(pair)) = (scope.placements.one_cpu("task"), pair) {
         for kind in OTHERS {
             all.push(planned(kind, one.clone(), OTHERS_PRIORITY));
             all.push(Candidate { with_last: true, ..planned(kind, pair.clone(), OTHERS_PRIORITY) });
@@ -163,10 +163,10 @@ type Place = (Result<Placement, (&'static str, String)>, u32);
 /// One thread, its sibling too, two cores next to each other and two far apart, all cores, all
 /// threads.
 fn placements(scope: &Scope) -> Vec<Place> {
-    let floor = scope.floor;
-    let mut all = vec![(floor.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];
+    let placements = scope.placements;
+    let mut all = vec![(placements.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];
     let (mut siblings, mut apart) = (None, Vec::new());
-    for (distance, pair) in floor.pairs(["task"; 2]) {
+    for (distance, pair) in placements.pairs(["task"; 2]) {
         match (distance, pair) {
             (Distance::SameCpu, _) => {}
             (Distance::SmtSibling, pair) => siblings = Some(pair.map_err(|why| (distance.name(), why))),
@@ -177,7 +177,7 @@ fn placements(scope: &Scope) -> Vec<Place> {
     all.extend(siblings.map(|pair| (pair, 88)));
     let far = if apart.len() > 1 { apart.pop() } else { None };
     let near = if apart.is_empty() { None } else { Some(apart.swap_remove(0)) };
-    let whole = floor.all("task");
+    let whole = placements.all("task");
     let same_as_pair = |placement: &Placement| {
         let pairs = all.iter().filter_map(|(pair, _)| pair.as_ref().ok()).chain(&near);
         pairs.map(|pair| pair.cpus()).any(|cpus| cpus == placement.cpus())
@@ -188,7 +188,7 @@ fn placements(scope: &Scope) -> Vec<Place> {
     };
     let mut rest = Vec::new();
     if has_smt {
-        rest.push((everybody(floor.one_per_core("task")), 82));
+        rest.push((everybody(placements.one_per_core("task")), 82));
     }
     rest.push((everybody(whole), 84));
     let one_core = || ("same-llc", "needs two usable cores".to_string());
@@ -265,7 +265,7 @@ impl Busy {
 fn emit(
     sampler: &mut Sampler,
     at: Params,
-    seen: &Seen,
+    seen: &LevelResult,
     busy: Option<&[Busy]>,
     kind: Kind,
 ) -> anyhow::Result<()> {
@@ -303,7 +303,7 @@ fn emit(
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Core, Machine};
     use model::CpuSet;
 
@@ -313,10 +313,10 @@ mod tests {
         machine.cpus.cores =
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Quick,
             memory_bytes: 1 << 30,
             windows: Depth::Quick.windows(),

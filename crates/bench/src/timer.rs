@@ -91,7 +91,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = windows * (wake_ups(scope.windows.window_ns) * PERIOD_NS) as f64 / 1e9;
     let candidate = |(name, slack, priority, _): (&str, Option<u64>, u32, Depth)| {
         let refused = Policy::named(name).and_then(sched::refused);
-        let candidate = match (scope.floor.one_cpu("task"), refused) {
+        let candidate = match (scope.placements.one_cpu("task"), refused) {
             (Err(why), _) | (Ok(_), Some(why)) => Candidate::unmet(bench.id, "one-cpu", why),
             (Ok(placement), None) => {
                 Candidate::new(bench.id, placement, priority, scope.seconds(0, 1.0, seconds))

@@ -2,7 +2,7 @@
 //! engine, time and rate.
 
 use super::device::DISK;
-use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
+use bench::{Benchmark, Candidate, DiskOverrides, MAX_DISK_JOBS, Scope, disk_cases};
 use model::units;
 
 #[derive(clap::Args, Default)]
@@ -51,16 +51,16 @@ fn block(text: &str) -> Result<u64, String> {
 
 /// `1` to `64`.
 fn jobs(text: &str) -> Result<usize, String> {
-    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MOST_DISK_JOBS).contains(jobs));
+    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MAX_DISK_JOBS).contains(jobs));
     jobs.ok_or_else(|| {
         format!(
-            "there are 1 to {MOST_DISK_JOBS} jobs: more of them would measure the scheduler, and not the disk"
+            "there are 1 to {MAX_DISK_JOBS} jobs: more of them would measure the scheduler, and not the disk"
         )
     })
 }
 
 impl DiskArgs {
-    fn wish(&self) -> DiskWish {
+    fn overrides(&self) -> DiskOverrides {
         let (blocks, depths) = (self.block.clone(), self.depth.clone());
         let engine = match self.engine.as_deref() {
             Some("uring") => Some("uring"),
@@ -68,17 +68,17 @@ impl DiskArgs {
             Some("psync") => Some("psync"),
             _ => None,
         };
-        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
+        DiskOverrides { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
     }
 
     /// What of it none of these rows could do, in words.
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
-        self.wish().refused(benches)
+        self.overrides().refused(benches)
     }
 
     /// The candidates of a plan, those of the disk as they are wanted.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
-        disk_cases(candidates, &self.wish(), scope)
+        disk_cases(candidates, &self.overrides(), scope)
     }
 }
 

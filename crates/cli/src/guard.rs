@@ -147,7 +147,7 @@ fn understood(args: &Args) -> anyhow::Result<Asked> {
     }
     if args.duet {
         let host = Host::look(measure, &Settled::default())?;
-        host.floor.like_pair("command", &host.machine).map_err(|why| {
+        host.placements.like_pair("command", &host.machine).map_err(|why| {
             anyhow!(
                 "--duet needs two like CPUs (on cores of their own, of one kind, below one last-level cache), and {why}. Leave it \
                  out: --vs then runs the two in turn on one CPU"

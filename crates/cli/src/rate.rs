@@ -12,7 +12,7 @@ use super::measuring::{Host, Settled, Study};
 use super::memory_map::size;
 use super::output::{eprint_line, refuse_if};
 use super::results;
-use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
+use bench::{self, Benchmark, Candidate, Depth, MapOptions, Plant, RateSuite, Scope};
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
 use diagnose::suite::Past;
 use kernels::rate::{COMPONENTS, Component};
@@ -255,7 +255,7 @@ fn session(
 
 /// The map behind the suite: once, when all runs are through and have given their memory back.
 fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let wish = MapWish {
+    let wish = MapOptions {
         max: args.map_max,
         node: args.node,
         rounds: MAP_ROUNDS,
@@ -263,7 +263,7 @@ fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         looks: false,
         plant: args.plant,
         plant_places: true,
-        ..MapWish::default()
+        ..MapOptions::default()
     };
     let mut cases = bench::map_cases(map, scope, &wish);
     for candidate in &mut cases {

@@ -16,7 +16,7 @@ use sys::scratch::Scratch;
 pub const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory: what takes longer goes over as many
 /// again.
-pub const MOST_FILES: u64 = 20_000;
+pub const MAX_FILES: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
@@ -46,7 +46,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut latencies = Buckets::new();
     let mut timed = 0.0;
     sampler.time_by(Point::new(ids::metric::RATE, 1.0).stretch(STRETCH), |calls| {
-        let most = MOST_FILES.min(scratch.free_bytes()? / SHARE_OF_ROOM / 4096);
+        let most = MAX_FILES.min(scratch.free_bytes()? / SHARE_OF_ROOM / 4096);
         ensure!(
             most > 0,
             "no space for a file in {}: name another directory with --dir",

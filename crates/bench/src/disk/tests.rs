@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::cases::{POINTS, Shape, shapes};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Candidate, Scope, all, rehearsal};
 use machine::disk::Block;
 use machine::{Directory, Disk, Machine};
@@ -33,9 +33,9 @@ fn on(id: BenchId, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candi
 }
 
 fn of_machine(id: BenchId, depth: Depth, machine: &Machine) -> Vec<Candidate> {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = depth.windows();
-    let scope = Scope { machine, floor: &floor, depth, memory_bytes: 8 << 30, windows, all: false };
+    let scope = Scope { machine, placements: &placements, depth, memory_bytes: 8 << 30, windows, all: false };
     let row = crate::find(&id).expect("a row");
     (row.cases)(row, &scope)
 }

@@ -14,7 +14,7 @@ use model::Case;
 use sys::scratch;
 
 /// No more is written to a raw device in one generation, bytes.
-const MOST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut shape = *shapes(case).first().context("the case has no point")?;
@@ -35,7 +35,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (file, base) = target.open(0)?;
     let mut engine = Engine::new(kind, file, shape.block, shape.depth, false)?;
     sampler.facts().notes.extend(engine.note().map(str::to_string));
-    let bytes = target.bytes.min(MOST) / shape.block * shape.block;
+    let bytes = target.bytes.min(MAX_BYTES) / shape.block * shape.block;
     let at = params(case.id(), shape);
     let mut generation = 0;
     // The first one warms up, and what follows finds an older one in its place.

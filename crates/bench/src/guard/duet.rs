@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::output::Kept;
-use super::{GRACE, LEAVE, Streams, Told, Tree, commands, ids, once, own_all};
+use super::output::OutputTail;
+use super::{CommandSpec, GRACE, LEAVE, Streams, Tree, commands, ids, once, own_all};
 use crate::Sampler;
 use model::{Case, CpuSet, Params};
 use sys::counters;
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A process that runs one of the two, as a visit of a single command does, and the line to it. It
 /// says a blank when all is ready, begins at the first byte that it hears, says how it went, and
 /// emits what it noted at the second byte.
-struct Arm {
+struct CommandProcess {
     child: Child,
     line: UnixStream,
 }
@@ -54,7 +54,7 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
             Ok(()) => 0,
             Err(_) => 1,
         });
-        arms[arm] = Some(Arm { child: child.context("cannot start a process")?, line });
+        arms[arm] = Some(CommandProcess { child: child.context("cannot start a process")?, line });
     }
     let [Some(a), Some(b)] = arms else { bail!("both commands need a CPU each") };
     let mut arms = [a, b];
@@ -75,7 +75,11 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
 }
 
 /// Lets both begin, and waits for their ends.
-fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyhow::Result<[[f64; 2]; 2]> {
+fn run_both(
+    arms: &mut [CommandProcess; 2],
+    order: [usize; 2],
+    events: &mut Events,
+) -> anyhow::Result<[[f64; 2]; 2]> {
     let [a, b] = arms.each_ref().map(|arm| arm.line.try_clone().map(OwnedFd::from));
     let mut heard = Streams::of(Some(a?), Some(b?))?;
     let mut begun = false;
@@ -83,7 +87,7 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
         heard.wait(events, Instant::now() + LOOK)?;
         ensure!(!events.asked_to_end(), "this run was interrupted");
         heard.drain();
-        let said = [&heard.out, &heard.err].map(Kept::text);
+        let said = [&heard.out, &heard.err].map(OutputTail::text);
         if !begun && said.iter().all(|said| !said.is_empty()) {
             for arm in order {
                 arms[arm].line.write_all(b".").context("an observer ended")?;
@@ -107,7 +111,7 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
 }
 
 /// Asks both to end, as programs of a run that failed are.
-fn stop(arms: &mut [Arm; 2]) {
+fn stop(arms: &mut [CommandProcess; 2]) {
     for arm in arms.iter() {
         // Already gone is as good as asked.
         let _ = Pid::from_raw(arm.child.id() as i32).map(|pid| kill_process(pid, Signal::TERM));
@@ -129,7 +133,7 @@ fn play(
     let mut events = own_all()?;
     let mut heard = Streams::of(Some(line.try_clone()?.into()), None)?;
     let mut run = || {
-        let mut told = Told { seats: CpuSet::one(cpu), ..Told::of(case)? };
+        let mut told = CommandSpec { seats: CpuSet::one(cpu), ..CommandSpec::of(case)? };
         words.into_iter().for_each(|words| told.words = words.to_vec());
         once(told, sampler, &mut events, |events| {
             line.write_all(b" ")?;

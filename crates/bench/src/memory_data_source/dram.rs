@@ -14,7 +14,7 @@ use model::{Case, CpuSet, Params};
 use sys::clock::Clock;
 
 /// Flushed lines come from memory however large the block is; more than this only takes longer.
-const MOST_DRAM: u64 = 512 << 20;
+const MAX_DRAM: u64 = 512 << 20;
 
 /// Distance of the lines of an order. Nearer ones prefetchers find even in random order: with a
 /// line in each 64 bytes a walk within 64 KiB took 37 ns where memory takes 97.
@@ -31,7 +31,7 @@ const SPREADS: [u64; 2] = [256 << 10, 4 << 20];
 pub fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static str) -> Candidate {
     // Half of what a visit may touch: the order of the walk needs some as well, and setting up
     // takes time.
-    let bytes = memory::beyond_caches(scope, &placement, 2).min(MOST_DRAM).next_multiple_of(HUGE_PAGE);
+    let bytes = memory::beyond_caches(scope, &placement, 2).min(MAX_DRAM).next_multiple_of(HUGE_PAGE);
     // Fewer groups than this would be visited in no random order.
     let spreads: Vec<u64> = SPREADS.into_iter().filter(|spread| bytes >= 16 * spread).collect();
     let nodes = bytes / NODE;
@@ -150,7 +150,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let within = flushed(1, visits, sampler.seed() ^ spread);
         let mut both = [whole, within];
         let points = [latency(Ring::UNROLL), latency(Ring::UNROLL).at(point(ids::param::WITHIN, *spread))];
-        sampler.time_in_turn(points, ids::metric::TRANSLATION, |which, turns| {
+        sampler.time_alternating(points, ids::metric::TRANSLATION, |which, turns| {
             Ok(both[which].walk(turns * Ring::UNROLL, clock))
         })?;
         both.iter().try_for_each(|one| right(&one.ring))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::dram::{far_node, lines};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Depth, Windows};
 use kernels::Visits;
 use machine::{Core, Node, Package};
@@ -125,11 +125,18 @@ fn server() -> Machine {
 }
 
 fn rows(machine: &Machine) -> Vec<Candidate> {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
     cases(
         &BENCHMARKS[0],
-        &Scope { machine, floor: &floor, depth: Depth::Quick, memory_bytes: 256 << 20, windows, all: false },
+        &Scope {
+            machine,
+            placements: &placements,
+            depth: Depth::Quick,
+            memory_bytes: 256 << 20,
+            windows,
+            all: false,
+        },
     )
 }
 
@@ -190,12 +197,12 @@ fn memory_is_walked_in_several_orders_whose_lines_are_no_neighbours() {
     assert!(whole.is_disjoint(&within), "prefetchers take lines in pairs");
     assert_eq!((whole.len(), within.len()), (4096, 4096), "a line in each 256 bytes");
     // Little memory has no room for several groups.
-    let floor = Floor::of(&server());
+    let placements = Placements::of(&server());
     let machine = server();
     let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
     let scope = Scope {
         machine: &machine,
-        floor: &floor,
+        placements: &placements,
         depth: Depth::Quick,
         memory_bytes: 16 << 20,
         windows,

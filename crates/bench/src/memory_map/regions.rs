@@ -87,12 +87,12 @@ pub(super) const LOOK_S: f64 = 0.03;
 /// Looks at a region each time that it was read: with two of them a cause is named from nearly as
 /// little as its limit on. Large maps are content with one.
 pub(super) fn looks(chunks: u64, rounds: u64) -> u64 {
-    const MOST: u64 = 3000;
-    if 2 * chunks * rounds <= MOST { 2 } else { 1 }
+    const MAX_PROBES: u64 = 3000;
+    if 2 * chunks * rounds <= MAX_PROBES { 2 } else { 1 }
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("reader") {
+    let placement = match scope.placements.one_cpu("reader") {
         Ok(placement) => placement.pages(Pages::Huge),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
@@ -166,7 +166,7 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
 }
 
 /// Looks in which a page must have been seen.
-const LEAST_LOOKS: usize = 3;
+const MIN_LOOKS: usize = 3;
 
 /// The level of each huge page of a region, ns; 0 where too few looks saw it. Of each look the mean
 /// load of each page, `None` where it saw none. What a look has in common, a neighbour's doing, is
@@ -185,7 +185,7 @@ pub(super) fn page_levels(looks: &[Vec<Option<f64>>]) -> Vec<f64> {
     let level = |page: usize| {
         let own = looks.iter().filter_map(|(look, common)| Some((*look.get(page)?)? / common));
         let ratios: Vec<f64> = own.collect();
-        if ratios.len() < LEAST_LOOKS { 0.0 } else { crate::median(ratios) * region }
+        if ratios.len() < MIN_LOOKS { 0.0 } else { crate::median(ratios) * region }
     };
     (0..looks[0].0.len()).map(level).collect()
 }

@@ -12,10 +12,10 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 use super::TO;
 use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::link::Link;
+use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
 use super::session::{self, Host};
-use super::way::Way;
+use super::way::Route;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
-use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
 use crate::check_answer;
 use model::{Case, CpuSet, Seat};
 use sys::affinity;
@@ -85,9 +85,9 @@ impl Peer {
     }
 
     /// What is known by now of the way to another host; over loopback nothing depends on it.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> Route {
         let told = self.link.told().filter(|_| self._forked.is_none());
-        told.zip(self.link.peer().ok()).map(|(told, to)| Way::of(&told, to.ip())).unwrap_or_default()
+        told.zip(self.link.peer().ok()).map(|(told, to)| Route::of(&told, to.ip())).unwrap_or_default()
     }
 
     /// What the other host tells of itself and of its way to us.
@@ -205,7 +205,7 @@ impl Peer {
                 continue;
             }
             match self.answer()? {
-                Reply::Heard(heard) if heard == stream => return Ok(()),
+                Reply::FirstDatagram(heard) if heard == stream => return Ok(()),
                 other => bail!("the other end answered {other:?} to a datagram of stream {stream}"),
             }
         }
@@ -216,7 +216,7 @@ impl Peer {
     pub fn echo(&mut self, protocol: Protocol, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
         self.test += 1;
         let spec = self.small(protocol, congestion);
-        self.link.send(&Request::Echo(spec))?;
+        self.link.send(&Request::PingPong(spec))?;
         let to = self.port()?;
         let socket = self.data(protocol, to, 0, &|_| Ok(()))?;
         if protocol == Protocol::Tcp {
@@ -235,14 +235,14 @@ impl Peer {
     pub fn greeter(&mut self) -> anyhow::Result<SocketAddr> {
         self.test += 1;
         let spec = self.small(Protocol::Tcp, None);
-        self.link.send(&Request::Greet(spec))?;
+        self.link.send(&Request::Connect(spec))?;
         let to = self.port()?;
         self.ready()?;
         Ok(to)
     }
 
-    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> Echo {
-        Echo {
+    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> PingPong {
+        PingPong {
             test: self.test,
             protocol,
             congestion: congestion.map(str::to_string),
@@ -251,9 +251,9 @@ impl Peer {
     }
 
     /// Ends an echo, or greeting, and tells what it cost the other end.
-    pub fn stop(&mut self) -> anyhow::Result<Account> {
+    pub fn stop(&mut self) -> anyhow::Result<CpuCosts> {
         self.link.send(&Request::Stop)?;
-        Ok(self.report()?.account)
+        Ok(self.report()?.cpu_costs)
     }
 
     /// Waits for so long, unless the other end leaves before.
@@ -332,7 +332,7 @@ impl Outcome {
                 format!("{} bytes were sent, and {} arrived", sender.sent, receiver.received)
             })?;
         }
-        let marks = self.spec.beat.warm_up + self.spec.beat.count + 1;
+        let marks = self.spec.schedule.warm_up + self.spec.schedule.count + 1;
         check_answer(local.marks.len() == marks && remote.marks.len() == marks, || {
             format!("the ends counted {} and {} samples of {marks}", local.marks.len(), remote.marks.len())
         })

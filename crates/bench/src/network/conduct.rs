@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use rustix::net::sockopt;
 
+use super::messages::{ByteCount, CpuCosts, Direction, Protocol, Report, Sending, Side, Transfer};
 use super::streams::{Flow, Streams};
-use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
 use super::workers::{Board, Task};
 use machine::network;
 use model::CpuSet;
@@ -147,7 +147,7 @@ pub fn run_transfer(
     let counted = end.count_windows(&tasks, pause)?;
     // The other end's last window is over a little later than ours.
     if spec.protocol == Protocol::Udp || end.jobs.iter().any(|job| job.sends) {
-        pause(Duration::from_millis(spec.beat.window_ms) / 2 + Duration::from_millis(3))?;
+        pause(Duration::from_millis(spec.schedule.window_ms) / 2 + Duration::from_millis(3))?;
     }
     end.board.stop_senders();
     let drained = drain(spec, &end.board, &end.jobs, pause)?;
@@ -184,7 +184,7 @@ struct Reading {
 
 /// What the windows that count came to.
 struct Counted {
-    marks: Vec<Mark>,
+    marks: Vec<ByteCount>,
     tasks: usize,
     elapsed_s: f64,
     used: NetworkTotals,
@@ -246,7 +246,7 @@ impl End<'_> {
         let senders = self.sockets_of(Protocol::Tcp, true);
         let receivers = self.sockets_of(Protocol::Udp, false);
         let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
-        let (interface, beat) = (self.place.interface.as_deref(), &self.spec.beat);
+        let (interface, schedule) = (self.place.interface.as_deref(), &self.spec.schedule);
         let handling = packet_cpus(interface);
         let mut counters = NetworkCounters::open(&pids, &self.place.cpus(self.jobs.len()), interface);
         let mut read = |at| Reading {
@@ -256,16 +256,16 @@ impl End<'_> {
             thrown_away: dropped(&receivers),
             tcp: told(&senders),
         };
-        let window = Duration::from_millis(beat.window_ms);
-        let windows = beat.warm_up + beat.count;
-        let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &self.board, &self.jobs));
+        let window = Duration::from_millis(schedule.window_ms);
+        let windows = schedule.warm_up + schedule.count;
+        let look = |marks: &mut Vec<ByteCount>| marks.push(mark(begin, &self.board, &self.jobs));
         let mut marks = Vec::with_capacity(windows + 1);
         look(&mut marks);
         let mut before = read(begin);
         for edge in 1..=windows {
             pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
             look(&mut marks);
-            if edge == beat.warm_up {
+            if edge == schedule.warm_up {
                 // The time spans what is counted: no task runs, or waits, for longer than it lasts.
                 before = read(Instant::now());
             }
@@ -312,7 +312,7 @@ impl End<'_> {
                 Protocol::Tcp => format!("wrong data arrived at byte {} or soon after", at - 1),
                 Protocol::Udp => format!("message {at} arrived but was never sent"),
             }),
-            account: self.account(&counted),
+            cpu_costs: self.account(&counted),
             marks: counted.marks,
             tcp: counted.tcp,
             receive_buffer,
@@ -322,7 +322,7 @@ impl End<'_> {
     }
 
     /// What the counted windows cost, as shares of their time.
-    fn account(&self, counted: &Counted) -> Account {
+    fn account(&self, counted: &Counted) -> CpuCosts {
         let used = &counted.used;
         // The kernel counts buffers, and messages are lost.
         let lost =
@@ -335,7 +335,7 @@ impl End<'_> {
         let share = |value: Option<f64>, of: f64| value.map(|value| value / (counted.elapsed_s * of));
         let (softirq, handled) = (share(used.softirq_s, cpus), share(counted.handled_s, 1.0));
         let wait = share(used.wait_ns.map(|ns| ns / 1e9), counted.tasks as f64);
-        Account {
+        CpuCosts {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
             softirq: softirq.into_iter().chain(handled).reduce(f64::max),
             // The kernel counts a wait when it ends: one that began before the counted time is
@@ -368,18 +368,18 @@ fn busiest(before: &[f64], now: &[f64]) -> Option<f64> {
     each.filter(|spent| spent.is_finite()).reduce(f64::max)
 }
 
-fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
+fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> ByteCount {
     let sum = |sends: bool| -> u64 {
         (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(|task| board.bytes(task)).sum()
     };
     let (sent, received) = (sum(true), sum(false));
-    Mark { ns: begin.elapsed().as_nanos() as f64, sent, received }
+    ByteCount { ns: begin.elapsed().as_nanos() as f64, sent, received }
 }
 
 /// Waits for what is on its way; whether all of it was read to its end.
 fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
     let begin = Instant::now();
-    let longest = Duration::from_secs_f64(spec.beat.seconds()).clamp(DRAIN[0], DRAIN[1]);
+    let longest = Duration::from_secs_f64(spec.schedule.seconds()).clamp(DRAIN[0], DRAIN[1]);
     if spec.protocol == Protocol::Udp {
         let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
         let (mut last, mut since) = (all(), Instant::now());

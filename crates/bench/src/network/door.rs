@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
 
 use super::link::{Link, canonical};
+use super::messages::{Protocol, Reply};
 use super::wire::{COOKIE_BYTES, Keys};
-use super::words::{Protocol, Reply};
 
 /// Data connections of a test are all there by then.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 32;
 type Tune<'t> = dyn Fn(&OwnedFd) -> anyhow::Result<()> + 't;
 
 /// A port for data, opened for one test.
-pub struct Door<'a> {
+pub struct DataPort<'a> {
     socket: OwnedFd,
     address: SocketAddr,
     peer: IpAddr,
@@ -44,13 +44,13 @@ pub struct Door<'a> {
 }
 
 /// A connection that has not yet proved itself.
-struct Guest {
+struct PendingConnection {
     socket: OwnedFd,
     since: Instant,
     heard: Vec<u8>,
 }
 
-impl<'a> Door<'a> {
+impl<'a> DataPort<'a> {
     /// Opens it, at this port if that is free, and tells the client where it is.
     pub fn open(
         link: &mut Link,
@@ -58,7 +58,7 @@ impl<'a> Door<'a> {
         protocol: Protocol,
         test: u32,
         tune: &'a Tune<'a>,
-    ) -> anyhow::Result<Door<'a>> {
+    ) -> anyhow::Result<DataPort<'a>> {
         // With its scope, without which a link-local address is none.
         let mut here = link.local()?;
         here.set_port(port);
@@ -74,7 +74,7 @@ impl<'a> Door<'a> {
         let address: SocketAddr = address.try_into().context("a socket without a name")?;
         link.send(&Reply::Port(address.port()))?;
         let (peer, keys) = (link.peer()?.ip(), link.keys.clone());
-        Ok(Door { socket, address, peer, protocol, test, keys, tune, end: Instant::now() + CONNECT })
+        Ok(DataPort { socket, address, peer, protocol, test, keys, tune, end: Instant::now() + CONNECT })
     }
 
     /// The data connections of so many streams, in their order.
@@ -108,7 +108,7 @@ impl<'a> Door<'a> {
     }
 
     /// Waits until somebody knocks or a guest speaks.
-    fn wait(&self, link: &Link, door: &OwnedFd, guests: &VecDeque<Guest>) -> anyhow::Result<()> {
+    fn wait(&self, link: &Link, door: &OwnedFd, guests: &VecDeque<PendingConnection>) -> anyhow::Result<()> {
         loop {
             let left = self.end.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -140,18 +140,18 @@ impl<'a> Door<'a> {
             self.let_in(&mut guests)?;
             for mut guest in std::mem::take(&mut guests) {
                 match guest.go_on(&self.keys, self.test) {
-                    Said::Nothing if guest.since.elapsed() < COOKIE => guests.push_back(guest),
-                    Said::Stream(stream) if stream < count => {
+                    Received::Nothing if guest.since.elapsed() < COOKIE => guests.push_back(guest),
+                    Received::Stream(stream) if stream < count => {
                         proved.entry(stream).or_insert(guest.socket);
                     }
-                    Said::Stream(_) | Said::Nothing | Said::Wrong => {}
+                    Received::Stream(_) | Received::Nothing | Received::Wrong => {}
                 }
             }
         }
         Ok(proved.into_values().collect())
     }
 
-    fn let_in(&self, guests: &mut VecDeque<Guest>) -> anyhow::Result<()> {
+    fn let_in(&self, guests: &mut VecDeque<PendingConnection>) -> anyhow::Result<()> {
         for _ in 0..AT_ONCE {
             match self.accept() {
                 Ok(None) => {}
@@ -159,7 +159,7 @@ impl<'a> Door<'a> {
                     if guests.len() >= GUESTS {
                         guests.pop_front();
                     }
-                    guests.push_back(Guest { socket, since: Instant::now(), heard: Vec::new() });
+                    guests.push_back(PendingConnection { socket, since: Instant::now(), heard: Vec::new() });
                 }
                 Err(Errno::AGAIN) => return Ok(()),
                 // Without a descriptor left the kernel says so even where nobody is there.
@@ -186,7 +186,7 @@ impl<'a> Door<'a> {
             rustix::net::connect(&socket, &from).context("cannot connect a socket")?;
             // Whatever anybody had sent before is no data.
             while rustix::net::recv(&socket, &mut [0u8; 1], RecvFlags::DONTWAIT).is_ok() {}
-            link.send(&Reply::Heard(stream))?;
+            link.send(&Reply::FirstDatagram(stream))?;
             sockets.push(socket);
             match next {
                 Some(next) => socket = next,
@@ -230,26 +230,26 @@ impl<'a> Door<'a> {
 }
 
 /// What a guest has said so far.
-enum Said {
+enum Received {
     Nothing,
     Wrong,
     Stream(u32),
 }
 
-impl Guest {
-    fn go_on(&mut self, keys: &Keys, test: u32) -> Said {
+impl PendingConnection {
+    fn go_on(&mut self, keys: &Keys, test: u32) -> Received {
         let mut piece = [0u8; COOKIE_BYTES];
         while self.heard.len() < COOKIE_BYTES {
             let rest = &mut piece[self.heard.len()..];
             match rustix::net::recv(&self.socket, &mut *rest, RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Said::Wrong,
+                Ok((_, 0)) => return Received::Wrong,
                 Ok((_, count)) => self.heard.extend_from_slice(&rest[..count]),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Said::Nothing,
-                Err(_) => return Said::Wrong,
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Err(_) => return Received::Wrong,
             }
         }
-        keys.stream_of(&self.heard, test).map_or(Said::Wrong, Said::Stream)
+        keys.stream_of(&self.heard, test).map_or(Received::Wrong, Received::Stream)
     }
 }
 

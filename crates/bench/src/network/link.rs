@@ -12,8 +12,8 @@ use rustix::net::sockopt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::wire::{Framer, Keys, Unframer, Way};
-use super::words::Side;
+use super::messages::Side;
+use super::wire::{FrameDirection, Framer, Keys, Unframer};
 use sys::tcp::{TcpInfo, tcp_info};
 
 pub struct Link {
@@ -43,8 +43,8 @@ impl Link {
             .and_then(|()| sockopt::set_tcp_keepcnt(&stream, 3));
         alive.context("cannot set SO_KEEPALIVE")?;
         let (ours, theirs) = match side {
-            Side::Client => (Way::ToServer, Way::ToClient),
-            Side::Server => (Way::ToClient, Way::ToServer),
+            Side::Client => (FrameDirection::ToServer, FrameDirection::ToClient),
+            Side::Server => (FrameDirection::ToClient, FrameDirection::ToServer),
         };
         let (framer, unframer) = (Framer::new(&keys, ours), Unframer::new(&keys, theirs));
         Ok(Link { stream, framer, unframer, keys })
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(told("10.0.0.5:7"), "10.0.0.5:7");
         assert_eq!(told("[fe80::1%3]:7"), "[fe80::1%3]:7");
     }
-    use crate::network::words::Request;
+    use crate::network::messages::Request;
     use std::net::TcpListener;
 
     fn pair() -> (Link, Link, TcpStream) {

@@ -7,10 +7,12 @@ use anyhow::{Context, bail};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::DEPTHS;
-use super::beat::Beat;
 use super::client::Peer;
-use super::trips::{MESSAGE, Own, TICK, control_of, emit_accounts, emit_latencies, message, patiently, text};
-use super::words::Protocol;
+use super::messages::Protocol;
+use super::trips::{
+    MESSAGE, ProcessCost, TICK, control_of, emit_accounts, emit_latencies, message, patiently, text,
+};
+use super::window_schedule::WindowSchedule;
 use crate::{Sampler, check_answer, point};
 use model::Case;
 use model::vocabulary::network as ids;
@@ -19,15 +21,15 @@ use sys::ticks::Ticks;
 
 pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let beat = Beat::of(sampler.windows(), case);
+    let schedule = WindowSchedule::of(sampler.windows(), case);
     for depth in DEPTHS {
         let socket = peer.echo(Protocol::Tcp, text(case, ids::param::CONGESTION))?;
         sampler.facts().variant = control_of(&socket);
-        let own = Own::start(&peer.place);
+        let own = ProcessCost::start(&peer.place);
         let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
         let (mut work, mut ns) = (Vec::new(), Vec::new());
-        for window in 0..=beat.count {
-            let (answered, took) = flight.window(beat.window_ms as f64 * 1e6)?;
+        for window in 0..=schedule.count {
+            let (answered, took) = flight.window(schedule.window_ms as f64 * 1e6)?;
             work.push(answered as f64);
             ns.push(took);
             if window == 0 {

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::conduct::{Place, run_transfer, tune, tune_connected};
-use super::door::Door;
+use super::door::DataPort;
 use super::link::Link;
-use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
+use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
 use model::CpuSet;
 use sys::affinity;
 use sys::counters::NetworkCounters;
@@ -43,8 +43,8 @@ pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
                 link.send(&Reply::Description(text.chars().take(64 << 10).collect()))
             }
             Request::Transfer(spec) => transfer(&mut link, host, &spec),
-            Request::Echo(spec) => echo(&mut link, host, &spec),
-            Request::Greet(spec) => greet(&mut link, host, &spec),
+            Request::PingPong(spec) => echo(&mut link, host, &spec),
+            Request::Connect(spec) => greet(&mut link, host, &spec),
             Request::Go | Request::Stop => Err(anyhow::anyhow!("the client started without a preparation")),
         };
         if let Err(error) = done {
@@ -80,7 +80,7 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
     spec.check().map_err(anyhow::Error::msg)?;
     let place = host.placed(&spec.cpus);
     let tuned = |socket: &OwnedFd| tune(spec, socket);
-    let door = Door::open(link, host.port, spec.protocol, spec.test, &tuned)?;
+    let door = DataPort::open(link, host.port, spec.protocol, spec.test, &tuned)?;
     let mut sockets = door.streams(link, spec.streams + u32::from(spec.echo))?;
     let echo = if spec.echo { sockets.pop() } else { None };
     for socket in &sockets {
@@ -114,9 +114,9 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn echo(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
+fn echo(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
     spec.check().map_err(anyhow::Error::msg)?;
-    let door = Door::open(link, host.port, spec.protocol, spec.test, &untuned)?;
+    let door = DataPort::open(link, host.port, spec.protocol, spec.test, &untuned)?;
     let socket = door.streams(link, 1)?.pop().context("no connection arrived")?;
     if spec.protocol == Protocol::Tcp {
         sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
@@ -154,8 +154,8 @@ fn send_back(socket: &OwnedFd, greeting: Option<&[u8]>) -> i32 {
     }
 }
 
-fn greet(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
-    let door = Door::open(link, host.port, Protocol::Tcp, spec.test, &untuned)?;
+fn greet(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
+    let door = DataPort::open(link, host.port, Protocol::Tcp, spec.test, &untuned)?;
     beside(link, &host.placed(&spec.cpus), || {
         loop {
             match door.anybody() {
@@ -187,7 +187,7 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
         bail!("the client closed the connection without a stop");
     }
     let share = |value: Option<f64>| value.map(|value| value / elapsed);
-    let account = Account {
+    let cpu_costs = CpuCosts {
         busy: share(used.run_ns.map(|ns| ns / 1e9)),
         softirq: share(used.softirq_s.map(|s| s / cpus.len().max(1) as f64)),
         wait: share(used.wait_ns.map(|ns| ns / 1e9)),
@@ -195,7 +195,7 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
         drops: share(used.drops),
     };
     let cpus = cpus.iter().collect();
-    link.send(&Reply::Report(Box::new(Report { account, cpus, drained: true, ..Report::default() })))
+    link.send(&Reply::Report(Box::new(Report { cpu_costs, cpus, drained: true, ..Report::default() })))
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::beat::{Beat, LEAST_TRIPS};
 use super::client::Peer;
 use super::conduct::Place;
+use super::messages::{CpuCosts, Protocol, Transfer};
 use super::transfers::wanted;
-use super::words::{Account, Protocol, Transfer};
+use super::window_schedule::{MIN_TRIPS, WindowSchedule};
 use crate::{Sampler, backed, check_answer, histogram, median};
 use model::vocabulary::ParamId;
 use model::vocabulary::network as ids;
@@ -84,7 +84,7 @@ impl<'s> Trips<'s> {
     /// The same, and on a long way for as many as a median needs.
     fn run_counted(&mut self, duration: Duration) -> anyhow::Result<()> {
         self.run_for(duration)?;
-        while self.latencies.len() < LEAST_TRIPS {
+        while self.latencies.len() < MIN_TRIPS {
             self.one()?;
         }
         Ok(())
@@ -196,22 +196,22 @@ pub(super) fn emit_latencies(
 }
 
 /// What this process itself cost.
-pub(super) struct Own {
+pub(super) struct ProcessCost {
     counters: NetworkCounters,
     before: NetworkTotals,
     begin: Instant,
 }
 
-impl Own {
-    pub(super) fn start(place: &Place) -> Own {
+impl ProcessCost {
+    pub(super) fn start(place: &Place) -> ProcessCost {
         let mut counters = NetworkCounters::open(&[std::process::id()], &place.cpus(1), None);
-        Own { before: counters.read(), counters, begin: Instant::now() }
+        ProcessCost { before: counters.read(), counters, begin: Instant::now() }
     }
 
-    pub(super) fn account(mut self) -> Account {
+    pub(super) fn account(mut self) -> CpuCosts {
         let (used, elapsed) = (self.counters.read().since(self.before), self.begin.elapsed().as_secs_f64());
         let share = |ns: Option<f64>| ns.map(|ns| ns / 1e9 / elapsed);
-        Account { busy: share(used.run_ns), wait: share(used.wait_ns), ..Account::default() }
+        CpuCosts { busy: share(used.run_ns), wait: share(used.wait_ns), ..CpuCosts::default() }
     }
 }
 
@@ -223,8 +223,8 @@ pub(super) fn control_of(socket: &OwnedFd) -> Option<String> {
 pub(super) fn emit_accounts(
     sampler: &mut Sampler,
     at: &Params,
-    local: Account,
-    remote: Account,
+    local: CpuCosts,
+    remote: CpuCosts,
     ns: f64,
 ) -> anyhow::Result<()> {
     let told = [
@@ -242,9 +242,9 @@ pub(super) fn emit_accounts(
 }
 
 /// How long the counted part of a visit lasts, and what comes before.
-fn spans(beat: Beat) -> (Duration, Duration) {
-    let windows = |count: usize| Duration::from_millis(beat.window_ms * count as u64);
-    (windows(1), windows(beat.count))
+fn spans(schedule: WindowSchedule) -> (Duration, Duration) {
+    let windows = |count: usize| Duration::from_millis(schedule.window_ms * count as u64);
+    (windows(1), windows(schedule.count))
 }
 
 pub(super) fn text(case: &Case, name: ParamId) -> Option<&str> {
@@ -255,14 +255,14 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let protocol =
         if text(case, ids::param::PROTOCOL) == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
-    let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
+    let (warm_up, counted) = spans(WindowSchedule::of(sampler.windows(), case));
     let socket = peer.echo(protocol, text(case, ids::param::CONGESTION))?;
     // None over UDP.
     sampler.facts().variant = (protocol == Protocol::Tcp).then(|| control_of(&socket)).flatten();
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
     trips.run_for(warm_up)?;
     trips.forget();
-    let own = Own::start(&peer.place);
+    let own = ProcessCost::start(&peer.place);
     trips.run_counted(counted)?;
     let local = own.account();
     trips.emit(sampler)?;
@@ -279,16 +279,16 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 pub fn connect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let beat = Beat::of(sampler.windows(), case);
+    let schedule = WindowSchedule::of(sampler.windows(), case);
     let to = peer.greeter()?;
     let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
-    let own = Own::start(&peer.place);
+    let own = ProcessCost::start(&peer.place);
     let (mut work, mut ns, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     let clock = sampler.clock();
-    for window in 0..=beat.count {
+    for window in 0..=schedule.count {
         let (begin, mut count) = (clock.now(), 0u64);
         let mut now = begin;
-        while now - begin < beat.window_ms as f64 * 1e6 || count == 0 {
+        while now - begin < schedule.window_ms as f64 * 1e6 || count == 0 {
             once(&to)?;
             let end = clock.now();
             if window > 0 {
@@ -352,8 +352,8 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let socket = prepared.echo.take().context("the ping-pong connection is missing")?;
     sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
     let clock = sampler.clock();
-    let (warm_up, _) = spans(Beat::of(sampler.windows(), case));
-    let (_, counted) = spans(spec.beat);
+    let (warm_up, _) = spans(WindowSchedule::of(sampler.windows(), case));
+    let (_, counted) = spans(spec.schedule);
     let mut idle = Trips::new(&socket, Protocol::Tcp, clock)?;
     idle.run_for(warm_up)?;
     idle.forget();
@@ -361,12 +361,13 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Protocol::Tcp, clock)? };
     let idle_us = idle.median_us();
     drop(idle);
-    let whole = Duration::from_millis(spec.beat.window_ms * (spec.beat.warm_up + spec.beat.count) as u64);
+    let whole =
+        Duration::from_millis(spec.schedule.window_ms * (spec.schedule.warm_up + spec.schedule.count) as u64);
     // By the clock of the trips: when the transfer began. It waits first for its first window to
     // end.
     let mut began = None;
     let outcome = prepared.run_beside(&mut |peer, duration| {
-        let window_ns = spec.beat.window_ms as f64 * 1e6;
+        let window_ns = spec.schedule.window_ms as f64 * 1e6;
         let began = *began.get_or_insert(clock.now() - (window_ns - duration.as_nanos() as f64));
         if clock.now() - began >= whole.as_nanos() as f64 {
             return peer.pause(duration);
@@ -374,7 +375,7 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         trips.run_for(duration)
     })?;
     let marks = &outcome.local.marks;
-    let edges = marks.get(spec.beat.warm_up).zip(marks.last()).zip(began);
+    let edges = marks.get(spec.schedule.warm_up).zip(marks.last()).zip(began);
     let ((first, last), began) = edges.context("a transfer without samples")?;
     trips.keep_within(began + first.ns, began + last.ns);
     if trips.latencies.is_empty() {

@@ -163,16 +163,16 @@ impl Keys {
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FrameDirection {
     ToServer,
     ToClient,
 }
 
-impl Way {
+impl FrameDirection {
     fn word(self) -> &'static [u8] {
         match self {
-            Way::ToServer => b"to server",
-            Way::ToClient => b"to client",
+            FrameDirection::ToServer => b"to server",
+            FrameDirection::ToClient => b"to client",
         }
     }
 }
@@ -180,12 +180,12 @@ impl Way {
 /// Writes frames that go one way.
 pub struct Framer {
     keys: Keys,
-    way: Way,
+    way: FrameDirection,
     number: u64,
 }
 
 impl Framer {
-    pub fn new(keys: &Keys, way: Way) -> Framer {
+    pub fn new(keys: &Keys, way: FrameDirection) -> Framer {
         Framer { keys: keys.clone(), way, number: 0 }
     }
 
@@ -199,7 +199,7 @@ impl Framer {
     }
 }
 
-fn tag(keys: &Keys, way: Way, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
+fn tag(keys: &Keys, way: FrameDirection, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
     let whole = proof(&keys.session, &[way.word(), &number.to_be_bytes(), text]);
     let mut tag = [0u8; TAG_BYTES];
     tag.copy_from_slice(&whole[..TAG_BYTES]);
@@ -209,13 +209,13 @@ fn tag(keys: &Keys, way: Way, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
 /// Reads the frames of the other way. Holds one frame at most.
 pub struct Unframer {
     keys: Keys,
-    way: Way,
+    way: FrameDirection,
     number: u64,
     pending: Vec<u8>,
 }
 
 impl Unframer {
-    pub fn new(keys: &Keys, way: Way) -> Unframer {
+    pub fn new(keys: &Keys, way: FrameDirection) -> Unframer {
         Unframer { keys: keys.clone(), way, number: 0, pending: Vec::new() }
     }
 

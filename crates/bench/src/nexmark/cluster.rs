@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
 
-use super::rest::Rest;
-use super::wish::Wish;
+use super::rest::JobManager;
+use super::waiter::Waiter;
 use model::CpuSet;
 use sys::scratch::Scratch;
 use sys::{affinity, clock, process};
@@ -250,7 +250,7 @@ pub struct Cluster {
     taskmanager: Jvm,
     plan: Plan,
     scratch: Scratch,
-    pub rest: Rest,
+    pub rest: JobManager,
     starts: u32,
 }
 
@@ -262,7 +262,7 @@ pub enum Lost {
 
 impl Cluster {
     /// Starts both and waits until the TaskManager's slots can be used.
-    pub fn start(plan: Plan, wish: &mut Wish) -> anyhow::Result<Cluster> {
+    pub fn start(plan: Plan, waiter: &mut Waiter) -> anyhow::Result<Cluster> {
         let ports = Ports { rest: rest_port(plan.port)?, rpc: free_port()? };
         let scratch = Scratch::new(&plan.dir, HOLDS)?;
         let room = scratch.free_bytes()?;
@@ -281,16 +281,16 @@ impl Cluster {
         let words = plan.jobmanager_words(scratch.path());
         let jobmanager = Jvm::start("JobManager", &plan, &words, &scratch, "jobmanager.log".into())?;
         let taskmanager = taskmanager(&plan, &scratch, 1)?;
-        let rest = Rest::at(&format!("{LOOPBACK}:{}", ports.rest));
+        let rest = JobManager::at(&format!("{LOOPBACK}:{}", ports.rest));
         let mut cluster = Cluster { jobmanager, taskmanager, plan, scratch, rest, starts: 1 };
-        cluster.wait_for_slots(wish)?;
+        cluster.wait_for_slots(waiter)?;
         Ok(cluster)
     }
 
-    fn wait_for_slots(&mut self, wish: &mut Wish) -> anyhow::Result<()> {
+    fn wait_for_slots(&mut self, waiter: &mut Waiter) -> anyhow::Result<()> {
         let end = Instant::now() + START;
         loop {
-            wish.pause(Duration::from_millis(100))?;
+            waiter.pause(Duration::from_millis(100))?;
             match self.lost() {
                 Some(Lost::JobManager(how) | Lost::TaskManager(how)) => bail!("{how}"),
                 None => {}
@@ -332,10 +332,10 @@ impl Cluster {
     }
 
     /// Starts another TaskManager in the place of one that ended.
-    pub fn restart_taskmanager(&mut self, wish: &mut Wish) -> anyhow::Result<()> {
+    pub fn restart_taskmanager(&mut self, waiter: &mut Waiter) -> anyhow::Result<()> {
         let end = Instant::now() + FORGET;
         while self.rest.overview()?.taskmanagers > 0 {
-            wish.pause(Duration::from_millis(200))?;
+            waiter.pause(Duration::from_millis(200))?;
             if let Some(Lost::JobManager(how)) = self.lost() {
                 bail!("{how}");
             }
@@ -348,7 +348,7 @@ impl Cluster {
         }
         self.starts += 1;
         self.taskmanager = taskmanager(&self.plan, &self.scratch, self.starts)?;
-        self.wait_for_slots(wish)
+        self.wait_for_slots(waiter)
     }
 
     /// CPU time so far of what has to share the TaskManager's CPUs, JobManager and driver, ms;

@@ -7,10 +7,10 @@ use anyhow::{Context, bail, ensure};
 
 use super::cluster::{COLLECTORS, Cluster, Lost};
 use super::gauge::Snapshot;
-use super::rest::{DROPPED, ENDED, GAUGE, Rest};
+use super::rest::{DROPPED, ENDED, GAUGE, JobManager};
+use super::waiter::Waiter;
 use super::walk::{Length, Readings, Rejected, Step, Window, schedule};
-use super::wish::Wish;
-use super::{Target, Told};
+use super::{JobSpec, Target};
 
 /// The job's main class.
 const CLASS: &str = "assay.nexmark.Job";
@@ -50,7 +50,7 @@ impl Walked {
 }
 
 pub struct Field {
-    rest: Rest,
+    rest: JobManager,
     own: Option<Cluster>,
     jar: String,
     /// The number of a job on another's cluster, which the session knows, too, and ends it by.
@@ -71,15 +71,15 @@ enum Ended {
 
 impl Field {
     /// Starts a cluster or takes the one that is told, and brings the program there.
-    pub fn enter(told: Told, seed: u64, wish: &mut Wish) -> anyhow::Result<Field> {
+    pub fn enter(told: JobSpec, seed: u64, waiter: &mut Waiter) -> anyhow::Result<Field> {
         let jar = content(&told.jar)?;
         let (rest, own, named) = match told.on {
             Target::Own(plan) => {
-                let cluster = Cluster::start(plan, wish)?;
+                let cluster = Cluster::start(plan, waiter)?;
                 (cluster.rest.clone(), Some(cluster), None)
             }
             Target::Running { address, job } => {
-                let rest = Rest::at(&address);
+                let rest = JobManager::at(&address);
                 let overview = rest.overview()?;
                 ensure!(
                     overview.free_slots >= told.parallelism,
@@ -93,7 +93,7 @@ impl Field {
         };
         let jar = rest.upload(&jar, named.as_deref().unwrap_or(""));
         let jar = jar.context("cannot upload the program to the JobManager")?;
-        let Told { query, windows, parallelism, length, .. } = told;
+        let JobSpec { query, windows, parallelism, length, .. } = told;
         // A seed that a Java program reads as a number, too.
         let seed = seed >> 1;
         Ok(Field { rest, own, jar, named, job: None, query, windows, parallelism, seed, length })
@@ -101,13 +101,13 @@ impl Field {
 
     /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with
     /// another from the step that it was in.
-    pub fn walk(&mut self, steps: Vec<Step>, wish: &mut Wish) -> anyhow::Result<Walked> {
+    pub fn walk(&mut self, steps: Vec<Step>, waiter: &mut Waiter) -> anyhow::Result<Walked> {
         let mut walked = Walked::default();
         let mut left = steps;
         while !left.is_empty() {
             let all: Vec<Step> = [self.length.warm_up()].into_iter().chain(left.iter().copied()).collect();
             let mut readings = Readings::default();
-            let ended = self.run_job(&all, &mut readings, wish)?;
+            let ended = self.run_job(&all, &mut readings, waiter)?;
             // Those after the first, as far as it came.
             let over = match ended {
                 Ended::Walked => left.len(),
@@ -124,17 +124,22 @@ impl Field {
             walked.restarts.push(*step);
             self.cancel();
             let own = self.own.as_mut().context("Assay does not restart a foreign TaskManager")?;
-            own.restart_taskmanager(wish).with_context(|| format!("{how}, and cannot be restarted"))?;
+            own.restart_taskmanager(waiter).with_context(|| format!("{how}, and cannot be restarted"))?;
         }
         Ok(walked)
     }
 
     /// Submits a job of these steps and reads it until its schedule is over.
-    fn run_job(&mut self, steps: &[Step], readings: &mut Readings, wish: &mut Wish) -> anyhow::Result<Ended> {
+    fn run_job(
+        &mut self,
+        steps: &[Step],
+        readings: &mut Readings,
+        waiter: &mut Waiter,
+    ) -> anyhow::Result<Ended> {
         if let Some(how) = self.crashed()? {
             return Ok(Ended::Crashed(how));
         }
-        self.submit(steps, wish)?;
+        self.submit(steps, waiter)?;
         let job = self.job.clone().context("no job was submitted")?;
         let seconds: f64 = steps.iter().map(|step| step.seconds).sum();
         let end = Instant::now() + BEGIN + Duration::from_secs_f64(seconds * SLACK);
@@ -168,11 +173,11 @@ impl Field {
                     .map_or("it was never read".to_string(), |step| format!("it reached step {step}"));
                 bail!("the job did not finish its {} steps in time: {came}", steps.len());
             }
-            wish.pause(READ.saturating_sub(begin.elapsed()))?;
+            waiter.pause(READ.saturating_sub(begin.elapsed()))?;
         }
     }
 
-    fn submit(&mut self, steps: &[Step], wish: &mut Wish) -> anyhow::Result<()> {
+    fn submit(&mut self, steps: &[Step], waiter: &mut Waiter) -> anyhow::Result<()> {
         // Named before it is there: whatever comes between, it can be cancelled.
         let job = self.named.clone().unwrap_or_else(any_number);
         let words = |word: &str, value: String| [format!("--{word}"), value];
@@ -186,7 +191,7 @@ impl Field {
         self.job = Some(job.clone());
         let (rest, jar) = (self.rest.clone(), self.jar.clone());
         let own = &mut self.own;
-        let answer = wish.call(
+        let answer = waiter.call(
             move || rest.submit(&jar, CLASS, &arguments, &job),
             || match own.as_mut().and_then(Cluster::lost) {
                 Some(Lost::JobManager(how)) => bail!("{how}"),

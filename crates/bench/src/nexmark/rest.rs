@@ -38,7 +38,7 @@ fn program(job: &str) -> String {
 }
 
 #[derive(Clone)]
-pub struct Rest {
+pub struct JobManager {
     agent: ureq::Agent,
     patient: ureq::Agent,
     address: String,
@@ -75,10 +75,10 @@ fn agent(answer: Duration) -> ureq::Agent {
     config.build().into()
 }
 
-impl Rest {
+impl JobManager {
     /// At `HOST:PORT`.
-    pub fn at(address: &str) -> Rest {
-        Rest { agent: agent(ANSWER), patient: agent(SUBMIT), address: address.to_string() }
+    pub fn at(address: &str) -> JobManager {
+        JobManager { agent: agent(ANSWER), patient: agent(SUBMIT), address: address.to_string() }
     }
 
     pub fn address(&self) -> &str {
@@ -347,7 +347,7 @@ mod tests {
             let _ = stream.read(&mut [0; 4096]);
             stream.write_all(answer.as_bytes()).expect("heard");
         });
-        let answer = Rest::at(&address).overview();
+        let answer = JobManager::at(&address).overview();
         server.join().expect("it ends");
         answer.map_or_else(|error| format!("{error:#}"), |overview| format!("{overview:?}"))
     }
@@ -374,7 +374,7 @@ mod tests {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = free.local_addr().expect("an address").to_string();
         drop(free);
-        let error = Rest::at(&address).overview().expect_err("nobody is there").to_string();
+        let error = JobManager::at(&address).overview().expect_err("nobody is there").to_string();
         assert!(error.contains(&format!("no program listens at {address}")), "{error}");
     }
 

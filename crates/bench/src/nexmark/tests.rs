@@ -3,7 +3,7 @@
 
 use super::walk::{FULL, Rejected, Step, Window};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::sampler::{Order, Windows};
 use machine::{Core, Machine};
 use model::Samples;
@@ -21,9 +21,9 @@ fn machine(cores: &[&str]) -> Machine {
 const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
 fn with_scope<T>(machine: &Machine, then: impl FnOnce(&Scope) -> T) -> T {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let (memory_bytes, depth) = (1 << 30, Depth::Standard);
-    then(&Scope { machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false })
+    then(&Scope { machine, placements: &placements, depth, memory_bytes, windows: WINDOWS, all: false })
 }
 
 /// Name, CPUs of the TaskManager and CPUs elsewhere, or why not.
@@ -89,21 +89,21 @@ fn pinned_cases_are_not_called_free_and_q0_comes_first() {
 fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
     with_scope(&machine(&["0", "1"]), |scope| {
         let all = || BENCHMARKS.iter().flat_map(|bench| cases(bench, scope)).collect::<Vec<Candidate>>();
-        let told = Told::of(&all()[0].case).err().expect("nothing is known of Flink yet");
-        assert!(told.to_string().contains("assay run --only nexmark"));
+        let error = JobSpec::of(&all()[0].case).err().expect("nothing is known of Flink yet");
+        assert!(error.to_string().contains("assay run --only nexmark"));
         let own = On::Own { java: "/j/java".into(), home: "/f".into(), port: Some(8081) };
         let own = Flink { jar: "/p.jar".into(), on: own }.supply(all(), scope);
         assert_eq!(own.len(), all().len());
         // The last of the queries has windows, the first has none.
-        let windows = |candidate: &Candidate| match Told::of(&candidate.case).expect("told").on {
+        let windows = |candidate: &Candidate| match JobSpec::of(&candidate.case).expect("told").on {
             Target::Own(plan) => plan.windows,
             Target::Running { .. } => panic!("a cluster of our own"),
         };
         let (first, last) = (own.first(), own.iter().rfind(|one| one.unmet.is_none()));
         assert_eq!((first.map(windows), last.map(windows)), (Some(false), Some(true)));
-        let told = Told::of(&own[0].case).expect("told");
-        assert_eq!((told.query.as_str(), told.parallelism, told.length.rounds), ("q0", 1, 2));
-        let Target::Own(plan) = told.on else { panic!("a cluster of our own") };
+        let spec = JobSpec::of(&own[0].case).expect("told");
+        assert_eq!((spec.query.as_str(), spec.parallelism, spec.length.rounds), ("q0", 1, 2));
+        let Target::Own(plan) = spec.on else { panic!("a cluster of our own") };
         assert_eq!(
             (plan.port, plan.seats.to_string(), plan.elsewhere.to_string()),
             (Some(8081), "1".into(), "0".into())
@@ -114,11 +114,11 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
             running.iter().map(|one| one.case.key()).collect::<Vec<_>>(),
             ["q0", "q1", "q2", "q5", "q7", "q8", "q11"].map(|query| format!("nexmark.{query}@free"))
         );
-        let told = Told::of(&running[0].case).expect("told");
+        let spec = JobSpec::of(&running[0].case).expect("told");
         assert!(
-            matches!(told.on, Target::Running { address, job } if address == "flink:8081" && job.len() == 32)
+            matches!(spec.on, Target::Running { address, job } if address == "flink:8081" && job.len() == 32)
         );
-        assert_eq!((told.parallelism, told.length.step_s), (6, 22.0), "two readings have room");
+        assert_eq!((spec.parallelism, spec.length.step_s), (6, 22.0), "two readings have room");
         assert!(running[0].case.placement.cpus().is_empty(), "its CPUs are not this host's");
     });
 }

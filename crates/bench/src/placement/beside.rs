@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Floor;
+use super::Placements;
 use machine::Machine;
 use model::{Beside, CpuSet, Placement};
 
@@ -25,7 +25,7 @@ pub fn awake(placement: &Placement) -> Placement {
     Placement { beside: Beside::Awake, neighbours, ..placement.clone() }
 }
 
-impl Floor {
+impl Placements {
     /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine
     /// without SMT on the nearest CPUs that have no seat. An error says why there is no such
     /// neighbour.
@@ -106,11 +106,11 @@ mod tests {
     }
 
     fn beside(machine: &Machine, name: &str) -> Result<String, String> {
-        let floor = Floor::of(machine);
-        let pairs = floor.pairs(["ping", "pong"]).into_iter().filter_map(|(_, pair)| pair.ok());
-        let mut all = pairs.chain(floor.one_cpu("task")).chain(floor.free(&["task"]));
+        let placements = Placements::of(machine);
+        let pairs = placements.pairs(["ping", "pong"]).into_iter().filter_map(|(_, pair)| pair.ok());
+        let mut all = pairs.chain(placements.one_cpu("task")).chain(placements.free(&["task"]));
         let placement = all.find(|placement| placement.name == name).expect("such a placement");
-        let placement = floor.beside(machine, &placement, Beside::Spinner)?;
+        let placement = placements.beside(machine, &placement, Beside::Spinner)?;
         assert_eq!(placement.neighbours.len(), placement.seats.len());
         Ok(placement.neighbours.iter().map(|cpus| cpus.to_string()).collect::<Vec<_>>().join(" "))
     }

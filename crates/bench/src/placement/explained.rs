@@ -41,7 +41,7 @@ pub fn explained() -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Distance, Floor};
+    use super::super::{Distance, Placements};
     use super::*;
     use crate::{Depth, Scope};
 
@@ -52,11 +52,17 @@ mod tests {
             assert!(is_explained(distance.name()), "{}", distance.name());
         }
         let machine = super::super::tests::big();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let depth = Depth::Full;
         let windows = depth.windows();
-        let scope =
-            Scope { machine: &machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false };
+        let scope = Scope {
+            machine: &machine,
+            placements: &placements,
+            depth,
+            memory_bytes: 1 << 30,
+            windows,
+            all: false,
+        };
         for bench in crate::all() {
             for candidate in (bench.cases)(bench, &scope) {
                 let name = candidate.case.placement.name;

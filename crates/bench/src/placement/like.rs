@@ -1,10 +1,10 @@
 //! Two CPUs on which two tasks have the same to run on.
 
-use super::{Distance, Floor, LOOKS, placement, seat};
+use super::{Distance, LOOKS, Placements, placement, seat};
 use machine::Machine;
 use model::{CpuSet, Placement};
 
-impl Floor {
+impl Placements {
     /// Two tasks on two like CPUs: on cores of their own, of one kind, of one node and below one
     /// last-level cache. Where there is a choice, cores that share nothing nearer than that cache,
     /// and not that of the first CPU, which serves most interrupts.
@@ -49,7 +49,7 @@ mod tests {
     use machine::Core;
 
     fn found(machine: &Machine) -> Result<String, String> {
-        Floor::of(machine).like_pair("task", machine).map(|pair| pair.cpus().to_string())
+        Placements::of(machine).like_pair("task", machine).map(|pair| pair.cpus().to_string())
     }
 
     fn cores(cpus: &[&str]) -> Machine {

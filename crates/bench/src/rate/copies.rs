@@ -59,7 +59,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
         begin: std::time::Instant::now(),
         copies: None,
         ballot: Ballot::new(&seats, known(component, room)),
-        seen: Seen::default(),
+        seen: Observed::default(),
     };
     let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
     let pieces = (allocations * iterations) as usize;
@@ -87,7 +87,7 @@ struct Visit<'a> {
     begin: std::time::Instant,
     copies: Option<Copies>,
     ballot: Ballot<'a>,
-    seen: Seen,
+    seen: Observed,
 }
 
 /// Copies in memory that they have allocated.
@@ -100,7 +100,7 @@ struct Copies {
 
 /// What a visit saw beside the rate of all copies.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     /// Work and time of the pieces on each node.
     of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)>,
     notes: Vec<(MetricId, Params, f64)>,
@@ -157,7 +157,7 @@ impl Visit<'_> {
     }
 }
 
-impl Seen {
+impl Observed {
     /// What the copies' memory is.
     fn note_memory(&mut self, team: &mut Team) -> anyhow::Result<()> {
         self.bytes = ask(team, BYTES)?.iter().sum();
@@ -178,7 +178,7 @@ impl Seen {
     }
 
     fn emit(self, sampler: &mut Sampler) -> anyhow::Result<()> {
-        let Seen { of_nodes, mut notes, bytes, huge_share, places, progress } = self;
+        let Observed { of_nodes, mut notes, bytes, huge_share, places, progress } = self;
         for (node, windows) in of_nodes {
             sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
         }

@@ -1,7 +1,7 @@
 //! Where copies sit, what every component promises, and a copy that is wrong.
 
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Candidate, find, rehearsal};
 use ::machine::{Core, Machine, Node};
 use model::vocabulary::rate as ids;
@@ -24,10 +24,10 @@ fn two_nodes() -> Machine {
 }
 
 fn planned(machine: &Machine, suite: &Suite) -> Candidate {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Depth::Quick.windows();
     let (memory_bytes, depth) = (1 << 40, Depth::Full);
-    let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
+    let scope = Scope { machine, placements: &placements, depth, memory_bytes, windows, all: false };
     let row = find(&ids::BWAVES).expect("a row");
     cases(row, &scope, suite).remove(0)
 }
@@ -114,10 +114,11 @@ fn copies_work_and_their_answers_are_the_stored_ones() {
 #[test]
 fn experiments_follow_their_component() {
     let machine = two_nodes();
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     let windows = Depth::Quick.windows();
     let (memory_bytes, depth) = (1 << 40, Depth::Full);
-    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false };
+    let scope =
+        Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false };
     let of = |id: BenchId, suite: &Suite| -> Vec<(String, usize, Beside)> {
         let cases =
             cases(find(&id).expect("a row"), &scope, suite).into_iter().map(|candidate| candidate.case);

@@ -71,7 +71,7 @@ fn extent(pages: Pages) -> (usize, usize) {
 }
 
 fn page_fault_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
@@ -150,7 +150,7 @@ fn fresh_pages(memory: &Mapping, page: usize, count: usize, faults: u64) -> anyh
 }
 
 fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
+    let placement = match scope.placements.one_cpu("task") {
         Ok(placement) => placement.pages(Pages::Base),
         Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
     };
@@ -229,7 +229,7 @@ fn filled(resident_share: f64, sum: u64) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal::{self, sampled, this_machine, visit_row};
     use crate::{Windows, WrongAnswer};
 
@@ -257,12 +257,19 @@ mod tests {
     fn huge_pages_are_measured_or_refused_with_a_reason_never_mistaken_for_base_pages() {
         let mut machine = this_machine();
         let cases = |machine: &machine::Machine| {
-            let floor = Floor::of(machine);
+            let placements = Placements::of(machine);
             let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
             let depth = Depth::Standard;
             page_fault_cases(
                 &PAGE_FAULT,
-                &Scope { machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false },
+                &Scope {
+                    machine,
+                    placements: &placements,
+                    depth,
+                    memory_bytes: 1 << 30,
+                    windows,
+                    all: false,
+                },
             )
         };
         machine.memory.transparent_huge_pages = Some("never".into());

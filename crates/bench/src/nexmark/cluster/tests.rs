@@ -1,6 +1,6 @@
 //! How a cluster is started and what is made of its logs, without one.
 
-use super::memory::{FRAMEWORK_HEAP, MOST_HEAP, SLOT_HEAP};
+use super::memory::{FRAMEWORK_HEAP, MAX_HEAP, SLOT_HEAP};
 use super::*;
 
 fn plan(cpus: &str) -> Plan {
@@ -32,7 +32,7 @@ fn collector_and_memory_are_fixed_whatever_the_cpus() {
         }
     }
     assert_eq!(Sizes::of(1, false).heap, FRAMEWORK_HEAP + SLOT_HEAP);
-    assert!(Sizes::of(4096, false).heap == MOST_HEAP && memory(1, false) < memory(2, false));
+    assert!(Sizes::of(4096, false).heap == MAX_HEAP && memory(1, false) < memory(2, false));
     let configuration = plan("0-1").configuration(Ports { rest: 8081, rpc: 6123 }, Path::new("/folder"));
     assert!(configuration.contains("numberOfTaskSlots: 2\n") && configuration.contains("rest.port: 8081\n"));
     let hosts = configuration.lines().filter(|line| line.contains("host:") || line.contains("address:"));

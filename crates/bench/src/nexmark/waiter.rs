@@ -10,16 +10,16 @@ use rustix::io::Errno;
 use sys::events::Events;
 use sys::thread;
 
-pub struct Wish {
+pub struct Waiter {
     events: Events,
 }
 
 /// How often a call that may take long is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-impl Wish {
-    pub fn heard() -> anyhow::Result<Wish> {
-        Ok(Wish { events: Events::catch().context("cannot catch signals")? })
+impl Waiter {
+    pub fn new() -> anyhow::Result<Waiter> {
+        Ok(Waiter { events: Events::catch().context("cannot catch signals")? })
     }
 
     /// Waits so long, less when a child ends; an error when this visit is asked to end.
@@ -45,7 +45,7 @@ impl Wish {
         }
     }
 
-    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the wish
+    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the waiter
     /// to end says so.
     pub fn call<Answer: Send + 'static>(
         &mut self,

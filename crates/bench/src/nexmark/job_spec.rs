@@ -11,7 +11,7 @@ use super::{JOB, cluster_of, field, file, keeps_windows};
 use model::{Case, CpuSet};
 
 /// What a visit is told.
-pub struct Told {
+pub struct JobSpec {
     pub query: String,
     /// Whether its query keeps windows.
     pub windows: bool,
@@ -30,8 +30,8 @@ pub enum Target {
     },
 }
 
-impl Told {
-    pub fn of(case: &Case) -> anyhow::Result<Told> {
+impl JobSpec {
+    pub fn of(case: &Case) -> anyhow::Result<JobSpec> {
         let input = |name: &str| case.inputs.get(name).map(String::as_str);
         let number = |name: &str| -> anyhow::Result<f64> {
             let number =
@@ -70,6 +70,6 @@ impl Told {
             }
         };
         let query = case.bench.rsplit('.').next().unwrap_or_default().to_string();
-        Ok(Told { query, windows, jar: jar.into(), length, parallelism, on })
+        Ok(JobSpec { query, windows, jar: jar.into(), length, parallelism, on })
     }
 }
