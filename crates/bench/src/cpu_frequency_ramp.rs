@@ -59,10 +59,7 @@ const GROUP: usize = 9;
 const NEAR: f64 = 0.02;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let of = |idle_ms: &u64| {
         let wake_up_s = (*idle_ms as f64 + LAST_US as f64 / 1e3) / 1e3;
         let seconds = 0.005 + (WAKE_UPS + 1) as f64 * wake_up_s;

@@ -57,7 +57,7 @@ const WORK: Arithmetic = Arithmetic::Int64Add;
 
 /// Up to this many CPUs all pairs are measured.
 const ALL_PAIRS: usize = 16;
-/// Above, so many of each believed distance, and CPUs whose usual siblings are tried.
+/// Above that: pairs of each reported distance, and CPUs whose usual siblings are tried.
 const EACH: usize = 12;
 
 /// The loop alone takes this long, ns: some thousand times what starting together takes.
@@ -162,7 +162,7 @@ const TIMES: usize = 2;
 
 /// An order is the rounds to compute, and in the highest bits how many compute at once.
 const ROUNDS_BITS: u32 = 48;
-/// Answers of a task: all right, a wrong sum, nobody came.
+/// Answers of a task: right, a wrong sum, no partner.
 const RIGHT: u64 = 0;
 const WRONG: u64 = 1;
 const ALONE: u64 = 2;

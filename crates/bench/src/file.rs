@@ -83,10 +83,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const MIB: u64 = 1 << 20;
 
-/// read(2) is asked for so much at once: lmbench's XFERSIZE.
+/// Bytes of each read(2): lmbench's XFERSIZE.
 const PIECE: usize = 64 << 10;
 
-/// A cold pass may find so much of the file in the cache, and a warm one miss as much.
+/// Largest share of the file that a cold pass may find in the cache, and a warm one may miss.
 const MAX_CACHED: f64 = 0.01;
 
 /// Files take no more than this share of a filesystem's free room.
@@ -101,7 +101,7 @@ pub fn directory_of(case: &Case) -> PathBuf {
     case.inputs.get("dir").map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
-/// Notes where a case's files go; whoever only describes a machine tells nothing of that.
+/// Notes the directory of a case's files; a mere description of the machine names none.
 pub fn in_directory(scope: &Scope, mut candidate: Candidate) -> Candidate {
     if let Some(directory) = &scope.machine.directory {
         let on = format!("{} on {}", directory.filesystem, directory.device);
@@ -117,10 +117,7 @@ pub fn room(scope: &Scope) -> u64 {
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let memory_only = scope.machine.directory.as_ref().filter(|directory| directory.is_memory());
     ["warm", "cold"]
         .into_iter()

@@ -44,10 +44,7 @@ const STRETCH: f64 = 2.0;
 const MAX_FILES: u64 = 20_000;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let sizes: &[u64] = if scope.depth == Depth::Quick { &SIZES[..1] } else { &SIZES };
     if room(scope) < MAX_FILES * (16 << 10) {
         let why = "less than 3 GB are free for the files: name another directory with --dir".to_string();
@@ -84,7 +81,7 @@ fn name(index: u64) -> String {
     format!("f{index:06}")
 }
 
-/// Makes so many files of this content; how long it took, ns.
+/// Creates this many files of this content; returns the time, ns.
 fn make(scratch: &Scratch, files: u64, data: &[u8], clock: Clock) -> anyhow::Result<f64> {
     let names: Vec<String> = (0..files).map(name).collect();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;

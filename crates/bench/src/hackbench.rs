@@ -150,7 +150,7 @@ impl Options {
         ])
     }
 
-    /// Estimated seconds of a visit on so many CPUs.
+    /// Estimated seconds of a visit on this number of CPUs.
     pub fn seconds(params: &Params, cpus: usize) -> f64 {
         let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
         let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));

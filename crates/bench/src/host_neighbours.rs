@@ -1,4 +1,4 @@
-//! Who else uses the memory and the shared cache while nothing of ours runs, in the order of time.
+//! How far others use the memory and the shared cache while Assay rests, in the order of time.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -77,10 +77,8 @@ fn looks(window_ns: f64, sizes: usize) -> usize {
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("watcher") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("watcher") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
     let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(MIN_MEMORY, MAX_BYTES);
     let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= MIN_MEMORY)
     else {

@@ -221,7 +221,7 @@ impl Flow {
         Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0, spot })
     }
 
-    /// Reads so many messages whole and looks at the numbers of each.
+    /// Reads this many messages whole and checks the numbers of each.
     fn receive(&mut self, messages: u64) -> anyhow::Result<()> {
         let Flow { reads, sender, message, next, spot } = self;
         for _ in 0..messages {
@@ -253,7 +253,7 @@ impl Flow {
     }
 }
 
-/// The sender's side: goes on until nobody reads any more.
+/// The sender's side: sends until the reader closes.
 fn send_all(
     writes: &OwnedFd,
     bytes: u64,

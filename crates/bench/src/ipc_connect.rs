@@ -75,7 +75,7 @@ fn unix() -> anyhow::Result<Door> {
     let make = || -> rustix::io::Result<Door> {
         let kind = SocketType::STREAM;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
-        // Without a name of ours the kernel finds a free abstract one.
+        // Without a name the kernel chooses a free abstract one.
         rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
         let address = rustix::net::getsockname(&socket)?;
         Ok((socket, address))

@@ -132,7 +132,7 @@ pub struct Benchmark {
     pub about: &'static str,
     /// How to read the number, what a good value looks like and what moves it.
     pub reading: &'static str,
-    /// How it is measured: the steps and checks that somebody needs who doubts the number; may be
+    /// How it is measured: the steps and checks for readers who doubt the number; may be
     /// empty.
     pub method: &'static str,
     /// The source file: `file!()`.
@@ -305,7 +305,7 @@ pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Resul
     }
 }
 
-/// What the parent is told of a visit that ended with an error.
+/// The reason that the parent receives for a visit that ended with an error.
 pub fn reason(error: anyhow::Error) -> Reason {
     match error.downcast_ref::<WrongAnswer>() {
         Some(wrong) => Reason::WrongAnswer(wrong.to_string()),
@@ -346,6 +346,12 @@ pub fn narrowed(case: &Case, wanted: &[Params]) -> Option<Case> {
 }
 
 impl Benchmark {
+    /// Its only candidate where no CPU may be used, with the reason.
+    fn no_cpu(&self, scope: &Scope) -> Vec<Candidate> {
+        let why = scope.placements.one_cpu("task").err().unwrap_or_default();
+        vec![Candidate::unmet(self.id, "one-cpu", why)]
+    }
+
     /// Its entry in a run file's catalogue.
     pub fn catalogue(&self) -> Title {
         Title {

@@ -235,7 +235,7 @@ mod tests {
         let outcome = rehearsal::with_sampler(|sampler| {
             let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |lines, index| -> Body {
                 Box::new(move |target| {
-                    // As if another task had stored over one of ours.
+                    // As if another task had overwritten one of this task's stores.
                     let turns = take_turns(&lines, index as u64, target);
                     let count = &lines[COUNT];
                     count.store(count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use model::{Case, CpuSet, Pages, Params, Placement};
 use sys::mapping::Mapping;
 use sys::{affinity, counters};
 
-/// Sizes where the kernel tells of no cache: typical of the last fifteen years.
+/// Sizes if the kernel reports no cache: typical of the last fifteen years.
 const TYPICAL_L1: u64 = 32 << 10;
 const TYPICAL_L2: u64 = 512 << 10;
 const TYPICAL_LLC: u64 = 32 << 20;

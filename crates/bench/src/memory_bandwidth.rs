@@ -81,10 +81,7 @@ const FORK_S: f64 = 0.5e-3;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let (all, cores) = (scope.placements.all("copy"), scope.placements.one_per_core("copy"));
     let (smt, many) = (cores.seats.len() < all.seats.len(), all.seats.len() > 1);
     let mut candidates = Vec::new();

@@ -176,7 +176,7 @@ impl Players {
                 for ((from, to), table) in &tables {
                     let line = lines.word(table.word);
                     if *from == cpu {
-                        // First touched here, before anybody plays.
+                        // First touched here, before any player starts.
                         line.store(0, Ordering::Release);
                     }
                     if *from == cpu || *to == cpu {
@@ -229,7 +229,7 @@ impl Players {
         self.players.get_mut(&cpu).with_context(|| format!("no process runs on CPU {cpu}"))
     }
 
-    /// Plays a few pairs of the fullest round alone and in the company of that whole round.
+    /// Measures a few pairs of the fullest round alone and together with that whole round.
     fn bears_company(&mut self, rounds: &[Vec<Pair>]) -> anyhow::Result<Interference> {
         let fullest = rounds.iter().max_by_key(|round| round.len()).map_or(&[][..], Vec::as_slice);
         if fullest.len() < 2 {

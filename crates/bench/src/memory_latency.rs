@@ -63,10 +63,7 @@ const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let curve = |pages, order: &str, per_octave, priority| {
         ladder_case(bench, scope, placement.clone().pages(pages), order, per_octave, priority)
     };

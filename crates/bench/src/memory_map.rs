@@ -97,7 +97,7 @@ pub struct Options {
     pub node: Option<u32>,
     /// Counted rounds.
     pub rounds: u64,
-    /// A second speed so many percent apart is to be seen.
+    /// A second speed this many percent apart must be detected.
     pub limit: f64,
     /// Bytes of a chunk, for tests.
     pub chunk: Option<u64>,
@@ -342,7 +342,7 @@ fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
     Some((most, tightest))
 }
 
-/// Bytes of a chunk where so many may be taken, and the last-level caches hold so many.
+/// Bytes of a chunk, from the bytes that may be taken and those of the last-level caches.
 fn chunk_bytes(total: u64, llc: u64) -> u64 {
     let usual = CHUNK_USUAL.max(llc / 2);
     usual.min((total / CHUNKS_LEAST).max(CHUNK_LEAST)).max(total / CHUNKS_MOST)

@@ -54,7 +54,7 @@ const VIEW: View = matrix(ids::param::NODE, ids::param::MEMORY);
 
 const LINE_BYTES: usize = 64;
 
-/// The quick profile has time for so many pairs.
+/// Pairs for which the quick profile has time.
 const PAIRS_QUICK: usize = 16;
 /// More pairs than this (32 nodes) are sampled, unless all are asked for: every node's own memory,
 /// and some of others.

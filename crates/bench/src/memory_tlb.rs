@@ -43,10 +43,8 @@ const PAGES_MOST: u64 = 16 << 10;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Base),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Base);
     let candidate = |layout: &str| {
         let windows = scope.windows.no_longer_than(LONG_ENOUGH_NS);
         let candidate =

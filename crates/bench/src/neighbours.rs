@@ -169,8 +169,8 @@ fn spin(board: &Lines) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an
-/// SMT sibling.
+/// Runs only when no other task wants the CPU, so that the CPU does not idle; pauses leave the core
+/// to an SMT sibling.
 fn stay_awake(board: &Lines) -> anyhow::Result<()> {
     set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
     board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
@@ -201,7 +201,7 @@ fn same_work(benchmark: &Benchmark, order: &Order, board: &Lines) -> anyhow::Res
     }
 }
 
-/// Takes the samples of a neighbour, which nobody wants; the first one says that it is at work.
+/// Drops the samples of a sibling task; the first one shows that it runs.
 struct Sink<'a> {
     told: bool,
     board: &'a Lines,

@@ -42,7 +42,7 @@ pub struct Occupancy {
 
 /// The name of a case's input that holds [`Placements::chart`].
 const CHART: &str = "chart";
-/// A machine that takes more to describe tells of one CPU or another only.
+/// A longer description is not kept; then only one CPU or two are distinguished.
 const LONGEST_CHART: usize = 16 << 10;
 
 /// Tells a case of a free pair how the CPUs relate.
@@ -78,7 +78,7 @@ impl Occupancy {
                 let distance = self.placements.distance(one, other);
                 let class = self.classes.iter().position(|class| *class == distance);
                 class.unwrap_or_else(|| {
-                    // CPUs that came online since: a distance that nobody expected.
+                    // CPUs that came online since: an unexpected distance.
                     self.classes.push(distance);
                     self.looks.push(0);
                     self.classes.len() - 1
@@ -99,7 +99,7 @@ impl Occupancy {
         &self.looks
     }
 
-    /// Counts looks that somebody else has taken, who has the same chart.
+    /// Counts observations of another process with the same chart.
     pub fn add(&mut self, class: usize, times: u64) {
         if let Some(looks) = self.looks.get_mut(class) {
             *looks += times;

@@ -120,7 +120,7 @@ pub fn settling_s(placement: &Placement) -> f64 {
     if on_one_cpu(placement) { 0.0 } else { SETTLE_NS / 1e9 }
 }
 
-/// Candidates of a row whose visits have so many points, with windows of this length.
+/// Candidates of a row whose visits have this many points, with windows of this length.
 pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
         let free = placement.name == "free";

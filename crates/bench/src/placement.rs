@@ -109,7 +109,7 @@ impl Address {
 /// A pair at each distance that was found, and how many were looked at.
 type Found = (BTreeMap<Distance, (u32, u32)>, usize);
 
-/// The CPUs that this process may use, with what the kernel tells of each.
+/// The CPUs that this process may use, with what the kernel reports of each.
 pub struct Placements {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
@@ -163,7 +163,7 @@ impl Placements {
         }
         for (index, cluster) in machine.cpus.clusters.iter().flatten().enumerate() {
             let llc = cluster.iter().find_map(|cpu| addresses.get(&cpu)?.llc);
-            // What is told twice, is told by the LLC.
+            // If reported twice, the LLC's entry counts.
             if llc.is_some_and(|llc| machine.caches[llc].cpus == *cluster) {
                 continue;
             }

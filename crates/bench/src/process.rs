@@ -176,7 +176,7 @@ fn points(case: &Case) -> Vec<Params> {
     programs(case).map(|name| point(ids::param::PROGRAM, name)).chain(larger).collect()
 }
 
-/// The smallest program, started by a parent that holds so much.
+/// The smallest program, started by a parent with this much memory.
 fn larger(mb: u64) -> Params {
     let mut at = point(ids::param::PROGRAM, "minimal");
     at.extend(point(resident::PARAM.name, mb));

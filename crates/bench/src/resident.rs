@@ -83,7 +83,7 @@ impl Resident {
         Ok(())
     }
 
-    /// Notes what an operation took while the parent held so much, ns.
+    /// Notes the time of an operation, ns, for this size of the parent.
     pub fn took(&mut self, mb: u64, ns: f64) {
         self.took.push(((mb << 20) as f64, ns));
     }

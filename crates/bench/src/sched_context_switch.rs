@@ -305,7 +305,7 @@ fn pipe_alone(sampler: &mut Sampler) -> anyhow::Result<f64> {
     })
 }
 
-/// What the block costs by itself, in a cache that nobody else fills, ns.
+/// Time of the block by itself, in a cache that no other task fills, ns.
 fn block_alone(sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS / 2.0);

@@ -90,7 +90,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// A request alone, ns.
 pub const REQUEST_NS: f64 = 200e3;
 
-/// The cases of a study with so many levels.
+/// The cases of a study with this many levels.
 pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
     let (window_s, others_s) = match scope.depth {
         Depth::Quick => (0.3, 0.2),

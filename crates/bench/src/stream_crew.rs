@@ -185,7 +185,7 @@ impl Crew {
         let team = Team::start(&seats, sampler.clock(), build)?;
         let (huge, resident, variant) = leader.get();
         let mut crew = Crew { team, seats, op };
-        // Of all shares the worst; unknown where nobody knows.
+        // The worst of all shares; unknown if any is unknown.
         let shares = crew.team.round(order(REMOTE, 0, 0))?;
         let remote = shares.iter().map(|lap| lap.answer).filter(|share| *share != u64::MAX).max();
         let facts = sampler.facts();

@@ -70,7 +70,7 @@ const PERIOD_NS: u64 = 250_000;
 const DEFAULT_SLACK_NS: u64 = 50_000;
 /// Wake-ups of a window: a hundred have a 99th percentile.
 const WAKE_UPS: u64 = 100;
-/// A window that takes this many times as long as it should ends early: somebody else has the CPU.
+/// A window that takes this many times as long as it should ends early: other work has the CPU.
 const PATIENCE: u64 = 8;
 
 /// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper
@@ -146,7 +146,7 @@ fn nanosleep(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             }
             let now = now_ns();
             latenesses.push(late(moment, now)?);
-            // Moments that have passed meanwhile are left out: nobody slept until them.
+            // Moments that have already passed are skipped, as no sleep ended there.
             moment = next_moment(moment, now);
         }
         Ok(latenesses)

@@ -86,7 +86,7 @@ impl Host {
                 root.display()
             );
         }
-        Ok(Host { snapshot, machine, floor })
+        Ok(Host { snapshot, machine, placements })
     }
 
     /// What benchmarks may plan with here.

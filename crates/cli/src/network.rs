@@ -151,7 +151,7 @@ fn near(machine: &Machine, placements: &Placements) -> Vec<(&'static str, u32)> 
     let Some(path) = &machine.network else { return Vec::new() };
     let usable = placements.cpus();
     let irq = seats::busiest(&path.local, &usable);
-    let node = seats::node_of(machine, floor, &path.local);
+    let node = seats::node_of(machine, placements, &path.local);
     let first = |fits: &dyn Fn(u32) -> bool| {
         // Not CPU 0, if there is another: it serves most of what is not pinned.
         usable

@@ -325,10 +325,7 @@ pub fn paced_length(case: &Case, rate: f64) -> (u64, f64) {
 }
 
 pub fn paced(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let cases: &[(&str, u64)] = match scope.depth {
         Depth::Full => &[("read", 1000), ("read", 4000), ("write", 1000), ("mixed", 1000)],
         _ => &[("read", 2000)],
@@ -357,10 +354,7 @@ fn small(
     bytes: u64,
     point_s: Option<f64>,
 ) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let case = |params: &[(ParamId, &str)]| {
         let (placement, shapes) = (one.clone(), vec![shape]);
         candidate(bench, scope, CaseSpec { placement, params, shapes, priority: 64, bytes, point_s })
@@ -377,10 +371,7 @@ pub fn sync(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let case = |op: &&str| {
         let unmet = |why: String| Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::OP, *op);
         if let Some(why) = nowhere(scope, false) {
@@ -420,10 +411,7 @@ pub fn verify(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 pub const SUSTAINED_S: f64 = 60.0;
 
 pub fn sustained(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.placements.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let wish = CaseSpec {
         placement: one,
         params: &[(ids::param::OP, "write"), (ids::param::CACHE, "direct")],

@@ -138,7 +138,7 @@ impl Crew {
         (0..self.jobs).any(|job| self.board.unregistered[job].load(Ordering::Relaxed) != 0)
     }
 
-    /// A window of so many nanoseconds, of each job.
+    /// A window of this many nanoseconds, of each job.
     pub fn window(&mut self, ns: f64) -> anyhow::Result<Vec<Window>> {
         self.round(WINDOW | (ns.max(0.0) as u64 & VALUE))?;
         Ok((0..self.jobs).map(|job| self.board.windows.get(job, 0)).collect())

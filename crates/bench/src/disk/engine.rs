@@ -67,7 +67,7 @@ impl Blocking {
 }
 
 impl Engine {
-    /// For a file, with so many buffers of `block` bytes; `prompt` as [`Setup`] has it.
+    /// For a file, with this many buffers of `block` bytes; `prompt` as [`Setup`] has it.
     pub fn new(kind: Kind, file: OwnedFd, block: u64, depth: u32, prompt: bool) -> io::Result<Engine> {
         let slot_bytes = block as usize;
         Ok(match kind {
@@ -136,7 +136,7 @@ impl Engine {
     }
 }
 
-/// What to say of an I/O that came to something else than all its bytes; `None` where all is well.
+/// The error of an I/O that did not move all its bytes; `None` if it did.
 pub fn complaint(write: bool, offset: u64, bytes: u32, result: Result<u32, i32>) -> Option<String> {
     let what = if write { "write" } else { "read" };
     match result {

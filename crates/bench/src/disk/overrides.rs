@@ -11,7 +11,7 @@ use model::vocabulary::disk as ids;
 use model::vocabulary::{BenchId, ParamId};
 use sys::uring;
 
-/// What is wanted of the disk rows; what is empty is left to the profile.
+/// What the user sets for disk benchmarks; what is empty is left to the profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// Bytes of an I/O of `disk.sequential` and `disk.random`.
@@ -249,8 +249,8 @@ mod tests {
     use machine::disk::Block;
     use machine::{Directory, Disk, Machine};
 
-    /// What the rows offer, as wished, on a machine with so many CPUs and a disk whose blocks have
-    /// so many bytes.
+    /// What the rows offer with these overrides on a machine with this many CPUs and a disk whose
+    /// blocks have this many bytes.
     fn offered_on(cpus: u32, logical: u32, overrides: &Overrides) -> Vec<Candidate> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();

@@ -103,7 +103,7 @@ struct Disk {
     stamp: u64,
 }
 
-/// The last so many nanoseconds before an I/O is due are not slept: waking up would make it late.
+/// Nanoseconds before an I/O is due that are not slept: waking up would make it late.
 const SPIN_NS: f64 = 30_000.0;
 
 impl Disk {

@@ -12,7 +12,7 @@ const PERIOD_S: f64 = 0.5;
 /// Fewer periods are no time line.
 const MIN_PERIODS: usize = 4;
 
-/// How many periods of which length make up so many seconds.
+/// Number and length of the periods that make up this many seconds.
 fn periods(seconds: f64) -> (usize, f64) {
     let count = ((seconds / PERIOD_S).round() as usize).max(MIN_PERIODS);
     (count, seconds / count as f64)

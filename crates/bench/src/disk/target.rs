@@ -19,7 +19,7 @@ use sys::mapping::Mapping;
 use sys::medium;
 use sys::scratch::Scratch;
 
-/// Files are filled by writes of so many bytes.
+/// Bytes of each write that fills a file.
 const PIECE: usize = 1 << 20;
 
 pub struct Target {
@@ -36,7 +36,7 @@ pub struct Target {
 /// the kernel takes an io_uring apart some time later.
 const LET_GO: Duration = Duration::from_secs(3);
 
-/// Tries again while somebody else has it.
+/// Tries again while another process has it.
 fn patiently(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
     let begin = Instant::now();
     loop {
@@ -87,7 +87,7 @@ impl Confirmed<'_> {
 }
 
 impl Target {
-    /// For so many jobs: files that are made and filled now, or the device that the case names.
+    /// For this many jobs: files that are made and filled now, or the device of the case.
     /// `direct`: past the page cache.
     pub fn prepare(case: &Case, jobs: usize, direct: bool, seed: u64) -> anyhow::Result<Target> {
         let number = |name: &str| case.inputs.get(name).and_then(|text| text.parse::<u64>().ok());
@@ -201,7 +201,7 @@ impl Target {
         &self.files[0]
     }
 
-    /// What the files, and the device below, say of themselves in the visit's notes.
+    /// Description of the files or the device for the visit's notes.
     pub fn words(&self) -> Vec<String> {
         let (count, mib) = (self.files.len(), self.bytes >> 20);
         let what = match self.is_device {

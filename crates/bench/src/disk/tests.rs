@@ -174,7 +174,7 @@ fn every_row_measures_and_leaves_nothing() {
             }
             let direct = case.params.get(ids::param::CACHE).and_then(|cache| cache.text()) == Some("direct");
             if let Some(share) = value(&samples, &ids::metric::DEVICE_SHARE, Form::Value).filter(|_| direct) {
-                // Others may use the device meanwhile: nothing of ours may be missing.
+                // Other work may use the device too, but none of our bytes may be missing.
                 assert!(share > 0.5, "{}: {share}", case.key());
             }
         }

@@ -30,7 +30,7 @@ struct CommandProcess {
     line: UnixStream,
 }
 
-/// Clock readings at the begin and the end of a run, ns, or why there are none.
+/// Clock readings at the start and the end of a run, ns, or why there are none.
 type Went = Result<[f64; 2], String>;
 
 /// Who sits on the first CPU in this round, and begins first; then the other one.

@@ -126,7 +126,7 @@ fn last_match(regex: &Regex, text: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(group.as_bytes()).into_owned())
 }
 
-/// The numbers that a pattern of ours finds.
+/// The numbers that one of our patterns finds.
 pub(super) fn all(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
     let regex = regex(pattern)?;
     let found = regex.captures_iter(text.as_bytes()).filter_map(|found| found.get(1));

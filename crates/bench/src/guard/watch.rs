@@ -28,7 +28,7 @@ pub struct Watch {
 const APART: Duration = Duration::from_millis(10);
 const APART_AT_FIRST: Duration = Duration::from_millis(2);
 const FIRST: u32 = 16;
-/// Looking takes one part in so many of a CPU's time at most.
+/// Watching takes at most one part in this many of a CPU's time.
 const SHARE: u32 = 50;
 /// Migrations are read at each so manieth look.
 const COUNTING: u32 = 8;
@@ -64,7 +64,7 @@ impl Watch {
         }
     }
 
-    /// The last look, when the program has ended and nobody has waited for it yet.
+    /// The last observation, when the program has ended but is not yet reaped.
     pub fn look_last(&mut self) {
         self.tasks.look(true);
     }
@@ -164,7 +164,7 @@ struct Seat {
     rests: u32,
 }
 
-/// Who rested for so many looks is let go.
+/// A task that rested for this many observations is released.
 const RESTS: u32 = 8;
 
 impl RoundRobinPins {
@@ -200,7 +200,7 @@ impl RoundRobinPins {
         let mut seats: HashMap<u32, u32> = self.seats.iter().map(|(tid, seat)| (*tid, seat.cpu)).collect();
         let mut moves = Vec::new();
         for look in busy.iter().filter(|look| !self.seats.contains_key(&look.tid)) {
-            // The next CPU in turn among those with the fewest tasks.
+            // The next CPU, round-robin, among those with the fewest tasks.
             let on = |cpu: u32| seats.values().filter(|seat| **seat == cpu).count();
             if let Some(cpu) = self.cpus.iter().copied().min_by_key(|cpu| on(*cpu)) {
                 seats.insert(look.tid, cpu);

@@ -425,7 +425,7 @@ fn started(
 }
 
 impl Stage {
-    /// Tells that a task is ready, and sleeps until the signal. All see it: nobody reads it.
+    /// Reports that a task is ready, and sleeps until the signal, which no task consumes.
     fn wait_for_signal(&self, index: usize) -> io::Result<()> {
         self.board.number(index);
         let usage = (self.usage)()?;

@@ -12,7 +12,7 @@ use sys::lock_share::{LockSampler, LockShares};
 const SECOND_NS: f64 = 1e9;
 pub const SECOND_S: f64 = SECOND_NS / 1e9;
 
-/// It costs as much as a run: one visit of so many has it.
+/// It costs as much as a run, so only one visit in this many has it.
 pub const ONE_OF: u32 = 4;
 
 /// What the second run tells.
@@ -34,7 +34,7 @@ pub fn run(setup: &Setup, clock: Clock, wanted: bool) -> anyhow::Result<(RunResu
     }
     let nothing = |why| SecondRun { locks: Err(why), migrations: None, wait_ns: None, loops: 0 };
     let sampler: Option<fn() -> LockSampler> = match LockSampler::refusal() {
-        // All that is left to be told was told by the timed run.
+        // The timed run has already reported the rest.
         Some(why) if setup.tasks == Tasks::Processes => return Ok((ran, Some(nothing(why)))),
         Some(_) => None,
         None => Some(LockSampler::open),

@@ -167,9 +167,9 @@ impl Watcher {
         }
     }
 
-    /// Watches for so long; how many gaps there were.
+    /// Watches for this long; returns the number of gaps.
     pub fn watch(&mut self, ns: f64) -> u64 {
-        // What it waited before belongs to nobody.
+        // Earlier waiting does not count.
         self.waits.since(0.0);
         let begin = self.clock.now();
         let mut last = begin;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use anyhow::Context;
 
 use super::{Benchmark, Candidate, DRAM_REMOTE, Distance, FIRST_MARK, HUGE_PAGE, Placement, Scope, input};
-use super::{ids, latency, row};
+use super::{ids, latency_point, row};
 use crate::memory::{self, note_memory, resident};
 use crate::{Sampler, check_answer, point};
 use kernels::{LINE_BYTES, Ring, Visits};
@@ -149,7 +149,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let visits = Visits::RandomInPages(usize::try_from(*spread)?);
         let within = flushed(1, visits, sampler.seed() ^ spread);
         let mut both = [whole, within];
-        let points = [latency(Ring::UNROLL), latency(Ring::UNROLL).at(point(ids::param::WITHIN, *spread))];
+        let points =
+            [latency_point(Ring::UNROLL), latency_point(Ring::UNROLL).at(point(ids::param::WITHIN, *spread))];
         sampler.time_alternating(points, ids::metric::TRANSLATION, |which, turns| {
             Ok(both[which].walk(turns * Ring::UNROLL, clock))
         })?;
@@ -157,7 +158,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         [whole, _] = both;
     }
     if spreads.is_empty() {
-        sampler.time_by(latency(Ring::UNROLL), |turns| Ok(whole.walk(turns * Ring::UNROLL, clock)))?;
+        sampler.time_by(latency_point(Ring::UNROLL), |turns| Ok(whole.walk(turns * Ring::UNROLL, clock)))?;
     }
     right(&whole.ring)
 }

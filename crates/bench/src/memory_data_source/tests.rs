@@ -36,7 +36,7 @@ fn conflicting_lines_fill_few_sets_of_the_inner_cache_and_fit_the_outer_one() {
     {
         let conflict = Conflict::in_cache(&inner, outer).expect("enough is told");
         assert!(conflict.bytes() <= TLB_REACH && conflict.bytes() <= outer.size_bytes.expect("told") / 2);
-        let lines = conflict.all();
+        let lines = conflict.line_numbers();
         assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "no line twice");
         assert!(lines.iter().all(|line| u64::from(*line) * 64 < conflict.bytes()));
         let sets = inner.sets.expect("told");
@@ -80,8 +80,8 @@ fn blocks_between_two_levels() {
 #[test]
 fn the_pairs_lines_are_far_apart_and_even_over_sets() {
     for pages in [CORE_PAGES, L3_PAGES] {
-        let lines = spread(pages);
-        assert_eq!(lines.len() as u32, pages * LINES_A_PAGE);
+        let lines = spread_lines(pages);
+        assert_eq!(lines.len() as u32, pages * LINES_PER_PAGE);
         assert!((lines.len() as u64).is_multiple_of(Ring::UNROLL), "a walk is a whole number of turns");
         // Prefetchers end at the end of a page.
         let apart = |two: &[u32]| two[1] >= two[0] + 16 || (two[1] > two[0] && two[1] / 64 != two[0] / 64);

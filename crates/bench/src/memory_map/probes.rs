@@ -75,7 +75,7 @@ pub struct Probe {
     pub huge_near: Vec<[f64; 2]>,
 }
 
-/// What one look at memory gives while nothing of ours goes on.
+/// The results of one probe of memory while Assay does nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct IdleProbe {
     /// When it began, ns of the clock.
@@ -244,7 +244,7 @@ impl Prober {
         self.push(usize::MAX, 0);
     }
 
-    /// Reads so many bytes of other lines, or as many as there are.
+    /// Reads this many bytes of other lines, or all there are.
     fn push(&self, bytes: usize, behind: usize) {
         let sum =
             |filler: &Mapping| filler.sum_each(LINE_BYTES, bytes.min(filler.len()) / LINE_BYTES, behind);

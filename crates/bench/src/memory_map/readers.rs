@@ -74,10 +74,10 @@ const WRITE: u64 = 11;
 
 /// What is read beyond a chunk is told in such parts of one.
 const FINE: f64 = 4096.0;
-/// Shares are answered in millionths, and this where nobody knows.
+/// Shares are answered in millionths; this value means unknown.
 const MILLION: f64 = 1e6;
 const UNKNOWN: u64 = u64::MAX;
-/// Physical places are told in units of so many bytes: 32 bits reach to 256 TiB.
+/// Physical addresses are sent in units of this many bytes: 32 bits reach to 256 TiB.
 const PLACE: u64 = 64 << 10;
 /// Pages of each task's part of a chunk whose physical place is looked up.
 const LOOKS: usize = 16;
@@ -280,7 +280,7 @@ impl Readers {
         self.remarks.push(text);
     }
 
-    /// Takes up to so many chunks, as long as enough memory is left; how many it took.
+    /// Takes up to this many chunks while enough memory is left; returns how many.
     pub fn take(&mut self, chunks: u64) -> anyhow::Result<u64> {
         while self.taken < chunks {
             if self.room.left().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(reader.does(order(READ, 8192, 0)), 0, "what is read beyond is checked as well");
         assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");
         assert_eq!(reader.does(order(RESIDENT, 0, 0)), 1_000_000);
-        // Root sees where a part lies; nobody sees where one is that was not taken.
+        // Root sees the address of a part; one that was not taken has none.
         let place = reader.does(order(FRAME, 16, 0));
         assert!(place == UNKNOWN || place >> 32 <= place & 0xffff_ffff, "{place:x}");
         assert_eq!(reader.does(order(FRAME, 16, 3)), UNKNOWN);

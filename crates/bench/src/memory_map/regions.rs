@@ -92,10 +92,8 @@ pub(super) fn looks(chunks: u64, rounds: u64) -> u64 {
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("reader") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("reader") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
     let Some((total, tightest)) = may_take(scope, None) else {
         return vec![Candidate::unmet(
             bench.id,
@@ -123,7 +121,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     vec![candidate]
 }
 
-/// Everything that was seen of so many chunks, in the order of time.
+/// All observations of the chunks, in the order of time.
 pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) -> anyhow::Result<()> {
     let Some((_, first)) = seen.first() else { return Ok(()) };
     let loads = [ids::metric::HOPPING, ids::metric::SCATTERED, ids::metric::NEAR];

@@ -9,7 +9,7 @@ use model::vocabulary::memory_map as ids;
 
 const GIB: u64 = 1 << 30;
 
-/// Two nodes with two cores each and so many bytes free, and a third without CPUs.
+/// Two nodes with two cores each and this many bytes free, and a third without CPUs.
 fn machine(free: u64) -> Machine {
     let mut machine = Machine::default();
     machine.cpus.online = (0..4).collect();

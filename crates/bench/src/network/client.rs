@@ -27,7 +27,7 @@ pub struct Peer {
     link: Link,
     /// Of this end.
     pub place: Place,
-    /// CPUs that the other end is told to use: where it is on this machine.
+    /// CPUs that the other end must use, if it is on this machine.
     cpus: Vec<u32>,
     /// CPUs that it told to have used.
     used: CpuSet,
@@ -38,7 +38,7 @@ pub struct Peer {
 
 /// How long connecting and each step of proving oneself may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A server may be busy with the visit before this one, or with somebody else's.
+/// A server may be busy with the previous visit or with another client's.
 const BUSY: Duration = Duration::from_secs(15);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// What the other end takes to prepare or to tell.
@@ -90,7 +90,7 @@ impl Peer {
         told.zip(self.link.peer().ok()).map(|(told, to)| Route::of(&told, to.ip())).unwrap_or_default()
     }
 
-    /// What the other host tells of itself and of its way to us.
+    /// The other host's description of itself and of its route to this one.
     pub fn describe(&mut self) -> anyhow::Result<String> {
         self.link.send(&Request::Describe)?;
         match self.answer()? {
@@ -147,7 +147,7 @@ impl Peer {
             let socket = match connected {
                 Ok(socket) => socket,
                 Err(error) if error.is::<Refusal>() => return Err(error),
-                // What the other end has to say of it is nearer to the cause.
+                // The other end's error is nearer to the cause.
                 Err(error) => return Err(self.answer().err().unwrap_or(error)),
             };
             sockets.push(socket);
@@ -256,7 +256,7 @@ impl Peer {
         Ok(self.report()?.cpu_costs)
     }
 
-    /// Waits for so long, unless the other end leaves before.
+    /// Waits for this long; ends early if the other end closes.
     pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
         self.link.pause(duration)
     }
@@ -432,7 +432,7 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
     }
 }
 
-/// What a server tells of its machine, and of its way to us.
+/// A server's description of its machine and of its route to this one.
 pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, SocketAddr)> {
     let link = dial(to, token)?;
     let address = link.peer()?;

@@ -21,7 +21,7 @@ use sys::{affinity, datagrams};
 /// Where an end's tasks sit, and what it looks at.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// One after another, in turn.
+    /// Used round-robin.
     pub seats: Vec<CpuSet>,
     /// Where messages are sent, or sent back, beside a load.
     pub messages: Option<CpuSet>,
@@ -34,7 +34,7 @@ impl Place {
         self.seats.get(task % self.seats.len().max(1))
     }
 
-    /// CPUs that so many tasks use.
+    /// CPUs that this many tasks use.
     pub fn cpus(&self, tasks: usize) -> CpuSet {
         (0..tasks).filter_map(|task| self.seat(task)).flat_map(|cpus| cpus.iter()).collect()
     }
@@ -53,7 +53,7 @@ pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
 /// these bounds: a full send buffer would take longer than all that is measured where a window, or
 /// losses, let little through.
 const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
-/// Datagrams come no more when none came for so long.
+/// Datagrams have ended if none came for this long.
 const QUIET: Duration = Duration::from_millis(30);
 /// A look at whether tasks have ended.
 const LOOK: Duration = Duration::from_millis(2);
@@ -353,7 +353,7 @@ fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
     receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
 }
 
-/// What sockets threw away meanwhile: our own, and where a kernel does not tell theirs, anybody's.
+/// Packets that sockets dropped meanwhile: our own, or all if the kernel does not report ours.
 fn thrown_away(used: &NetworkTotals, before: Option<&[u32]>, now: Option<&[u32]>) -> Option<f64> {
     let own = before.zip(now).map(|(before, now)| {
         let each = before.iter().zip(now).map(|(then, now)| f64::from(now.wrapping_sub(*then)));

@@ -20,7 +20,7 @@ use super::wire::{COOKIE_BYTES, Keys};
 const CONNECT: Duration = Duration::from_secs(5);
 /// One of them has said its cookie by then.
 const COOKIE: Duration = Duration::from_secs(2);
-/// Tasks of a session that has just ended may hold a port so long.
+/// Tasks of a session that has just ended may hold a port this long.
 const TAKEN: Duration = Duration::from_millis(100);
 const QUEUE: i32 = 128;
 /// Connections that have not yet said a cookie; the oldest makes room.
@@ -43,7 +43,7 @@ pub struct DataPort<'a> {
     end: Instant,
 }
 
-/// A connection that has not yet proved itself.
+/// A connection that has not yet authenticated.
 struct PendingConnection {
     socket: OwnedFd,
     since: Instant,
@@ -77,7 +77,7 @@ impl<'a> DataPort<'a> {
         Ok(DataPort { socket, address, peer, protocol, test, keys, tune, end: Instant::now() + CONNECT })
     }
 
-    /// The data connections of so many streams, in their order.
+    /// The data connections of this many streams, in their order.
     pub fn streams(self, link: &mut Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
         match self.protocol {
             Protocol::Tcp => self.accepted(link, count),
@@ -94,7 +94,7 @@ impl<'a> DataPort<'a> {
         }
     }
 
-    /// `None`: it was somebody from elsewhere, or is gone again.
+    /// `None`: a foreign connection, or one already closed.
     fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
         match rustix::net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC) {
             Ok((socket, from)) => {
@@ -107,7 +107,7 @@ impl<'a> DataPort<'a> {
         }
     }
 
-    /// Waits until somebody knocks or a guest speaks.
+    /// Waits for a new connection or for data of a pending one.
     fn wait(&self, link: &Link, door: &OwnedFd, guests: &VecDeque<PendingConnection>) -> anyhow::Result<()> {
         loop {
             let left = self.end.saturating_duration_since(Instant::now());
@@ -162,7 +162,8 @@ impl<'a> DataPort<'a> {
                     guests.push_back(PendingConnection { socket, since: Instant::now(), heard: Vec::new() });
                 }
                 Err(Errno::AGAIN) => return Ok(()),
-                // Without a descriptor left the kernel says so even where nobody is there.
+                // Without a free descriptor the kernel returns this error even if no connection
+                // waits.
                 Err(_) if !knocks(&self.socket) => return Ok(()),
                 // A guest who says nothing leaves his to the next one.
                 Err(error) => {
@@ -184,7 +185,7 @@ impl<'a> DataPort<'a> {
             // The next stream's socket is there before this one hears its own peer only.
             let next = if stream + 1 < count { Some(self.beside(&sockets, &socket)?) } else { None };
             rustix::net::connect(&socket, &from).context("cannot connect a socket")?;
-            // Whatever anybody had sent before is no data.
+            // Data that any sender sent before does not count.
             while rustix::net::recv(&socket, &mut [0u8; 1], RecvFlags::DONTWAIT).is_ok() {}
             link.send(&Reply::FirstDatagram(stream))?;
             sockets.push(socket);
@@ -229,7 +230,7 @@ impl<'a> DataPort<'a> {
     }
 }
 
-/// What a guest has said so far.
+/// What a pending connection has sent.
 enum Received {
     Nothing,
     Wrong,
@@ -253,13 +254,13 @@ impl PendingConnection {
     }
 }
 
-/// Whether somebody waits to be accepted.
+/// Whether a connection waits to be accepted.
 pub fn knocks(listener: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
-/// A socket on this address that is nobody else's; one of TCP listens.
+/// A socket that owns this address exclusively; a TCP socket listens.
 fn bound(protocol: Protocol, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
     let socket = fresh(protocol, address, tune)?;
     let begin = Instant::now();

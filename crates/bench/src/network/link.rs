@@ -25,7 +25,7 @@ pub struct Link {
 
 /// Nobody takes longer to take a frame.
 const WRITE: Duration = Duration::from_secs(5);
-/// What is sent and not acknowledged for so long ends a connection, ms.
+/// Data unacknowledged for this long ends a connection, ms.
 const UNHEARD_MS: u32 = 10_000;
 
 impl Link {
@@ -71,7 +71,7 @@ impl Link {
             .context("the other end closed the connection or does not read")
     }
 
-    /// Waits for a message, for so long in all; `None` where the other end closed between two.
+    /// Waits for a message up to this limit; `None` if the other end closed between two.
     pub fn receive<Message: DeserializeOwned>(&mut self, limit: Duration) -> anyhow::Result<Option<Message>> {
         let end = Instant::now() + limit;
         let mut piece = [0u8; 4096];
@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Waits so long; an error as soon as the other end is gone.
+    /// Waits this long; an error as soon as the other end closes.
     pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + duration;
         loop {

@@ -15,7 +15,7 @@ use model::{Beside, Case, CpuSet, Pages, Params, Placement, Seat};
 /// The input that holds the points of a transfer, `STREAMS:BYTES` with commas.
 pub const POINTS: &str = "points";
 
-/// What the user wants of the network rows beyond their profile.
+/// What the user sets for network benchmarks; the rest is left to the profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// `HOST:PORT` of `assay serve`.
@@ -145,7 +145,7 @@ fn remote(scope: &Scope, overrides: &Overrides, to: &str) -> Vec<Result<Placemen
     placements
 }
 
-/// What the machine's description tells of the way to the other host.
+/// The route to the other host, from the machine's description.
 fn way(scope: &Scope, overrides: &Overrides) -> Route {
     let Some(path) =
         scope.machine.network.as_ref().filter(|path| overrides.to.is_some() && !path.local.loopback)

@@ -72,7 +72,7 @@ impl<'s> Flight<'s> {
         Ok(flight)
     }
 
-    /// Writes so many requests at once.
+    /// Writes this many requests at once.
     fn write(&mut self, count: u64) -> anyhow::Result<()> {
         let bytes: Vec<u8> = (0..count).flat_map(|index| message(self.next + index)).collect();
         let now = self.clock.now();
@@ -86,7 +86,7 @@ impl<'s> Flight<'s> {
         Ok(())
     }
 
-    /// Goes on for so long: how many were answered, in how many ns.
+    /// Runs for this long; returns the number of answers and the time, ns.
     fn window(&mut self, length_ns: f64) -> anyhow::Result<(u64, f64)> {
         let (begin, mut answered) = (self.clock.now(), 0);
         let mut buffer = [0u8; 64 << 10];

@@ -1,4 +1,4 @@
-//! Which CPUs are near a network card: pure, from what an end tells of its interface.
+//! Which CPUs are near a network card: pure, from an end's description of its interface.
 
 use std::cmp::Reverse;
 use std::net::SocketAddr;
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(by_nearness(&machine, &placements, &end), [3, 5, 4, 1, 2, 0]);
         end.numa_node = Some(0);
         assert_eq!(by_nearness(&machine, &placements, &end)[..3], [1, 2, 0]);
-        // Of two nodes nobody knows which one it is.
+        // With two nodes it is unknown which one it is.
         end.numa_node = None;
         assert_eq!(node_of(&machine, &placements, &end), None);
         assert_eq!(by_nearness(&machine, &placements, &end), [1, 2, 3, 5, 0, 4]);

@@ -30,7 +30,7 @@ use sys::random::random;
 pub struct Service<'a> {
     pub listener: TcpListener,
     pub token: String,
-    /// Ends when nobody was served for so long.
+    /// Ends after this long without a client.
     pub idle: Duration,
     /// A session takes no longer.
     pub session: Duration,
@@ -46,20 +46,20 @@ pub enum Event {
     Ended(SocketAddr, Duration),
     /// It took longer than a session may.
     TooLong(SocketAddr),
-    /// Somebody who did not prove himself, or for whom there was no process, and why not.
+    /// A client that failed to authenticate, or that got no process, with the reason.
     Refused(SocketAddr, String),
-    /// Somebody is there whom it cannot let in, and why not; told once.
+    /// A client waits that cannot be accepted, with the reason; reported once.
     Full(String),
 }
 
 /// Guests that have not yet proved themselves, in all and of one address.
 const GUESTS: usize = 64;
 const OF_ONE_ADDRESS: usize = 32;
-/// They have so long.
+/// Time limit for authentication.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Accepted in one go before the others are looked at.
 const AT_ONCE: usize = 32;
-/// Where nobody can be let in, nobody is looked for so long.
+/// Pause before the next try if no client can be accepted.
 const REST: Duration = Duration::from_millis(250);
 /// A look at the clock at least this often.
 const TICK: Duration = Duration::from_millis(500);
@@ -73,7 +73,7 @@ struct Client {
     keys: Option<Keys>,
 }
 
-/// What became of a guest.
+/// State of a client after a step.
 enum ClientState {
     Waiting,
     Welcome(Keys),
@@ -87,7 +87,7 @@ struct Running {
     since: Instant,
 }
 
-/// Serves until nobody has come for long enough; `tell` is called for what people may want to know.
+/// Serves until no client has come for long enough; `tell` is called for each event.
 pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> {
     service.listener.set_nonblocking(true).context("cannot make a listening socket non-blocking")?;
     let mut guests: Vec<Client> = Vec::new();
@@ -162,7 +162,7 @@ fn wait(
     rests_until: Option<Instant>,
 ) -> anyhow::Result<()> {
     let mut polled = Vec::new();
-    // Who waits there wakes nobody who cannot let him in.
+    // A waiting client causes no wake-ups while it cannot be accepted.
     polled.extend(rests_until.is_none().then(|| PollFd::new(&service.listener, PollFlags::IN)));
     polled.extend(guests.iter().map(|guest| PollFd::new(&guest.stream, PollFlags::IN)));
     let ended = running.as_ref().and_then(|session| session.ended.as_ref());
@@ -181,7 +181,7 @@ fn wait(
     }
 }
 
-/// An error: nobody can be let in just now.
+/// An error: no client can be accepted just now.
 fn accept(listener: &TcpListener, guests: &mut Vec<Client>) -> io::Result<()> {
     for _ in 0..AT_ONCE {
         let (stream, from) = match listener.accept() {
@@ -190,7 +190,7 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Client>) -> io::Result<()> {
                 Some(Errno::AGAIN) => return Ok(()),
                 // Gone again.
                 Some(Errno::INTR | Errno::CONNABORTED) => continue,
-                // Without a descriptor left the kernel says so even where nobody is there.
+                // Without a free descriptor the kernel returns this error even if no client waits.
                 _ if !knocks(listener) => return Ok(()),
                 // Who has proved nothing leaves his place to the next one.
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !guests.is_empty() => {
@@ -306,7 +306,7 @@ fn begin(
     });
     let child = child.context("cannot start a process for a session: check ulimit -u and pids.max");
     if let (Err(error), Some(stream)) = (&child, stream) {
-        // A few bytes into an empty buffer: nobody is waited for.
+        // A few bytes into an empty buffer, so this does not block.
         let told = Reply::Refused(format!("{error:#}"));
         let _ = Link::new(stream, keys, Side::Server).and_then(|mut link| link.send(&told));
     }

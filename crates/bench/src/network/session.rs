@@ -19,9 +19,9 @@ use sys::counters::NetworkCounters;
 use sys::netlink;
 use sys::process;
 
-/// A client that asks for nothing for so long is sent away.
+/// A client that sends no request for this long is disconnected.
 const IDLE: Duration = Duration::from_secs(15);
-/// Echoes go on for so long at most.
+/// Longest ping-pong test.
 const ECHO: Duration = Duration::from_secs(120);
 /// After a connection that cannot be accepted: a limit that others reached, perhaps.
 const REST: Duration = Duration::from_millis(20);

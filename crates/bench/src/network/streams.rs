@@ -52,7 +52,7 @@ fn place(blocks: bool, bytes: u64) -> usize {
 }
 
 impl Streams<'_> {
-    /// Sends messages of so many bytes, in turn to each connection that takes some, until it is
+    /// Sends messages of this size, round-robin to each connection that accepts some, until it is
     /// stopped.
     pub fn send(mut self, bytes: u32) {
         let whole = self.send_all(&pattern(bytes as usize));

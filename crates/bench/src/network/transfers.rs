@@ -1,4 +1,5 @@
-//! The rows of bandwidth: transfers at several points, and what both ends cpu_costs for beside them.
+//! The rows of bandwidth: transfers at several points, and what both ends cpu_costs for beside
+//! them.
 
 use anyhow::bail;
 use model::vocabulary::network as ids;

@@ -25,7 +25,7 @@ use sys::ticks::Ticks;
 
 /// Size of a message, bytes.
 pub(super) const MESSAGE: usize = 64;
-/// Ends every wait; so many of them without an answer are a loss over UDP, and over TCP the end.
+/// Ends every wait. This many without an answer are a loss over UDP and an error over TCP.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 const LOST_TICKS: u32 = 2;
 const PATIENCE_TICKS: u32 = 40;
@@ -195,7 +195,7 @@ pub(super) fn emit_latencies(
     sampler.histogram_at(at, &told, histogram(latencies.iter().copied()), ns)
 }
 
-/// What this process itself cost.
+/// CPU cost of this process.
 pub(super) struct ProcessCost {
     counters: NetworkCounters,
     before: NetworkTotals,
@@ -330,7 +330,7 @@ fn once(to: &SocketAddr) -> anyhow::Result<()> {
     })
 }
 
-/// Repeats what was interrupted, for so many ticks.
+/// Repeats interrupted calls for this many ticks.
 pub(super) fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     for _ in 0..PATIENCE_TICKS {
         match call() {

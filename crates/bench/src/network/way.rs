@@ -1,4 +1,4 @@
-//! What TCP's own figures of a connection tell of the way to another host: its round trip, and what
+//! The route to another host from TCP's own figures of a connection: its round trip, and what
 //! a datagram may be long.
 
 use std::net::IpAddr;

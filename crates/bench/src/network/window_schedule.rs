@@ -23,7 +23,7 @@ pub struct WindowSchedule {
     pub count: usize,
 }
 
-/// A connection over a network takes some round trips to get going, at least so long, ms.
+/// Shortest warm-up of a connection over a network, ms: it takes some round trips.
 const START_MS: u64 = 300;
 /// Round trips that a start has: a window of ten segments that doubles with each is 60 MB after
 /// twelve, more than a link of 5 Gbit/s holds over 90 ms. Longer ways at more are still rising

@@ -100,7 +100,7 @@ impl Verdict {
         }
     }
 
-    /// With the server's own proof, which only somebody welcome gets to see.
+    /// With the server's own proof, which only an accepted client receives.
     pub fn bytes(self, keys: &Keys) -> [u8; VERDICT_BYTES] {
         let mut bytes = [0u8; VERDICT_BYTES];
         bytes[0] = self.byte();

@@ -301,7 +301,7 @@ struct Pace {
 
 /// As much is made up for, ns.
 const CATCH_UP_NS: f64 = 5e6;
-/// Sleeping takes so long at least.
+/// Shortest time that sleeping takes.
 const SLEEP: Duration = Duration::from_micros(80);
 
 impl Pace {
@@ -318,7 +318,7 @@ impl Pace {
             }
             let left = Duration::from_nanos((self.due_ns - now) as u64);
             match left > SLEEP {
-                // Never so long that a stop would not be seen.
+                // Short enough that a stop is seen in time.
                 true => std::thread::sleep((left - SLEEP).min(Duration::from_millis(20))),
                 false => std::hint::spin_loop(),
             }

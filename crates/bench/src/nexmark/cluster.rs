@@ -401,7 +401,7 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr().context("no port is free on 127.0.0.1")?.port())
 }
 
-/// The wanted port if nobody has it, or any that is free.
+/// The wanted port if it is free, or any free one.
 fn rest_port(wanted: Option<u16>) -> anyhow::Result<u16> {
     let Some(port) = wanted else { return free_port() };
     match TcpListener::bind((LOOPBACK, port)) {

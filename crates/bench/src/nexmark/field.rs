@@ -70,7 +70,7 @@ enum Ended {
 }
 
 impl Field {
-    /// Starts a cluster or takes the one that is told, and brings the program there.
+    /// Starts a cluster or uses the named one, and uploads the program.
     pub fn enter(told: JobSpec, seed: u64, waiter: &mut Waiter) -> anyhow::Result<Field> {
         let jar = content(&told.jar)?;
         let (rest, own, named) = match told.on {
@@ -251,7 +251,7 @@ impl Field {
         Ok(())
     }
 
-    /// Of a cluster of ours: that it ran as it was told to.
+    /// Checks that Assay's own cluster ran as configured.
     fn check_collector(&self, readings: &Readings) -> anyhow::Result<()> {
         let other = readings.last().find(|last| last.gc != COLLECTORS);
         match other.filter(|_| self.own.is_some()) {
@@ -305,7 +305,7 @@ impl Field {
 
 impl Drop for Field {
     fn drop(&mut self) {
-        // A JobManager of ours ends with all that it knows.
+        // Assay's own JobManager ends with all its jobs.
         if let Some(job) = &self.named {
             let _ = self.rest.withdraw(job);
         }

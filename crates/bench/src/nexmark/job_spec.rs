@@ -1,4 +1,4 @@
-//! What a visit is told by its case.
+//! What a case prescribes for a visit.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{APART, ELSEWHERE, HOME, JAR, JAVA, PORT, ROUNDS, SLOTS, STEP, TASKMA
 use super::{JOB, cluster_of, field, file, keeps_windows};
 use model::{Case, CpuSet};
 
-/// What a visit is told.
+/// A job as its case describes it.
 pub struct JobSpec {
     pub query: String,
     /// Whether its query keeps windows.

@@ -44,7 +44,7 @@ pub struct JobManager {
     address: String,
 }
 
-/// What a JobManager says of itself and its cluster.
+/// A JobManager's description of itself and its cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
     pub version: String,
@@ -89,7 +89,7 @@ impl JobManager {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it says of its cluster; an error where this is no JobManager.
+    /// Its description of the cluster; an error if this is no JobManager.
     pub fn overview(&self) -> anyhow::Result<Overview> {
         let said = self.get("/overview")?;
         let number = |name: &str| said[name].as_u64().unwrap_or(0);

@@ -123,7 +123,7 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
     });
 }
 
-/// What a visit says of these windows.
+/// What a visit reports of these windows.
 fn said(walked: &Walked) -> anyhow::Result<Vec<Samples>> {
     let order = Order {
         case: with_scope(&machine(&["0", "1"]), |scope| cases(&BENCHMARKS[0], scope)).remove(0).case,

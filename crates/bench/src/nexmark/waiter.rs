@@ -1,4 +1,4 @@
-//! Waiting that ends when the visit is asked to.
+//! Waiting that ends when the visit is interrupted.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ impl Waiter {
         Ok(Waiter { events: Events::catch().context("cannot catch signals")? })
     }
 
-    /// Waits so long, less when a child ends; an error when this visit is asked to end.
+    /// Waits this long, or until a child ends; an error if this visit is interrupted.
     pub fn pause(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         self.check()?;

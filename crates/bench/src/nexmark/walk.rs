@@ -109,7 +109,7 @@ pub enum Rejected {
     NotAdvanced,
     /// The readings are not of one step of one process.
     Torn,
-    /// Others used the CPUs: so much of them, percent.
+    /// Other work used the CPUs, percent.
     Contaminated(u32),
 }
 

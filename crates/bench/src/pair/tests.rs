@@ -1,4 +1,4 @@
-//! Every carrier carries, and nothing that a partner does makes the other wait for ever.
+//! Every carrier carries, and nothing that a partner does makes the other wait forever.
 
 use super::channel::{self, Channel};
 use super::*;

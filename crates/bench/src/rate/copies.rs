@@ -26,7 +26,7 @@ const ITERATE: u64 = 0;
 const ANSWER: u64 = 1;
 const UNITS: u64 = 2;
 const BYTES: u64 = 3;
-/// Share of the arrays that huge pages back, in millionths; `u64::MAX` where nobody knows.
+/// Share of the arrays on huge pages, in millionths; `u64::MAX` if unknown.
 const HUGE: u64 = 4;
 /// Physical blocks of its pages, some at a time: the round stands in the upper half.
 const PLACES: u64 = 5;
@@ -352,7 +352,7 @@ impl Ballot<'_> {
             }
             _ => "at most half of the answers agree".to_string(),
         };
-        // Where all are wrong, or nobody knows who is, no core stands out.
+        // If all are wrong, or the wrong ones are unknown, no core stands out.
         let suspects = match (right, faulty.as_slice()) {
             (Some(_), some) if some.len() < copies => {
                 let cpus: CpuSet = some.iter().flat_map(|(copy, _)| self.seats[*copy].iter()).collect();

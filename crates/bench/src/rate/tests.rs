@@ -133,7 +133,7 @@ fn experiments_follow_their_component() {
     assert_eq!(of(ids::GRAPH, &suite), [all.clone(), alone.clone(), streams.clone()]);
     assert_eq!(of(CONTROL, &suite), [all.clone(), alone, streams]);
     assert_eq!(of(ids::DIGEST, &suite), std::slice::from_ref(&all));
-    // One copy has nobody to be compared with.
+    // One copy has no other to be compared with.
     assert_eq!(of(ids::BWAVES, &Suite { cpus: Some(set("2")), ..suite }).len(), 1);
     assert_eq!(of(ids::GRAPH, &SUITE), [all]);
 }
@@ -192,7 +192,7 @@ fn a_flipped_bit_names_its_core() {
         let Some(Reason::WrongAnswer(text)) = reason else { panic!("{reason:?}") };
         let cpu = &case.placement.seats[copy].cpus;
         assert!(text.contains(&format!("copy {copy} on CPU {cpu}")), "{text}");
-        // One copy alone has nobody to stand out from.
+        // One copy alone cannot stand out.
         assert_eq!(text.ends_with(&format!("{SUSPECT}{cpu}")), case.placement.seats.len() > 1, "{text}");
     }
 }

@@ -22,7 +22,7 @@ use sys::{affinity, clock};
 /// The token that ends the game. Counting hops from 0 never comes near it.
 const STOP: u64 = u64::MAX;
 
-/// Each process notes where it is once in so many hops of the ring: 40 ns in 16 × 1 µs.
+/// Each process notes its CPU once in this many hops of the ring: 40 ns in 16 × 1 µs.
 const LOOK_EVERY_HOPS: u64 = 16;
 
 /// The leader's side of the ring; all other members are forked children.

@@ -44,7 +44,7 @@ pub fn of(case: &Case) -> anyhow::Result<usize> {
     }
 }
 
-/// The same case with so many copies, and seats for them. The seats of one copy are repeated.
+/// The same case with this many copies, and seats for them. The seats of one copy are repeated.
 pub fn with_copies(case: &Case, copies: u64) -> Case {
     let now = of(case).unwrap_or(1);
     let each = (case.placement.seats.len() / now).max(1);

@@ -80,7 +80,7 @@ pub fn copying(folder: Rc<Scratch>, copy: usize, shape: Shape) -> anyhow::Result
     Ok(Box::new(files))
 }
 
-/// Each block is told from all others.
+/// Each block differs from all others.
 fn fill(buffer: &mut [u8], block: u64) {
     for (word, index) in buffer.chunks_exact_mut(8).zip(0u64..) {
         word.copy_from_slice(&(block << 32 | index).to_le_bytes());
@@ -91,7 +91,7 @@ fn begin_anew(file: &OwnedFd) -> anyhow::Result<()> {
     rustix::fs::seek(file, SeekFrom::Start(0)).context("cannot rewind a file").map(drop)
 }
 
-/// Reads so many blocks, each of which must be what was written.
+/// Reads this many blocks and compares each with what was written.
 fn holds(file: &OwnedFd, shape: Shape, blocks: u64) -> anyhow::Result<()> {
     let (mut meant, mut buffer) = (vec![0; shape.buffer_bytes], vec![0; shape.buffer_bytes]);
     for block in 0..blocks {

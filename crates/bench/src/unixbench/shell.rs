@@ -160,7 +160,7 @@ fn shell(folder: &Scratch, language: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The loops of a copy: each runs so many scripts at once.
+/// The loops of a copy: each runs this many scripts at once.
 pub fn scripts(folder: Rc<Scratch>, at_once: u32) -> anyhow::Result<Loops> {
     let mut command = shell(&folder, LANGUAGE)?;
     command.args(["several", &at_once.to_string()]);

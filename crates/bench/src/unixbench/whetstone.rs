@@ -66,7 +66,7 @@ fn checked(results: &Results, meant: &Results) -> anyhow::Result<()> {
     })
 }
 
-/// All modules once, each as often as its weight says, the first one so many times as often.
+/// Runs all modules, each as often as its weight, the first one by a further factor.
 fn run(overweight: u32) -> Results {
     // How often is unknown to the compiler: what does not change from turn to turn must still be
     // done by turns.

@@ -71,10 +71,7 @@ fn extent(pages: Pages) -> (usize, usize) {
 }
 
 fn page_fault_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let candidate = |pages| {
         let (page, count) = extent(pages);
         // Giving back and checking take about as long as the faults.
@@ -150,10 +147,8 @@ fn fresh_pages(memory: &Mapping, page: usize, count: usize, faults: u64) -> anyh
 }
 
 fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.placements.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Base),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Base);
     let wanted: &[u64] = match scope.depth {
         Depth::Full => &[1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20],
         _ => &[1 << 20, 16 << 20],

@@ -52,7 +52,7 @@ fn who_proves_himself_is_not_kept_waiting_by_strangers() {
     assert!(peers.map(Result::unwrap).eq(own.map(Result::unwrap)));
 }
 
-/// Whether somebody's socket can be bound where the door is, however it offers to share the port.
+/// Whether another socket can be bound to the data port, even if it offers to share it.
 fn can_be_shared(at: SocketAddr) -> bool {
     let options = [(true, false), (false, true), (true, true)];
     options.into_iter().any(|(address, port)| {

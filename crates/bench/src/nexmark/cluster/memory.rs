@@ -78,7 +78,7 @@ impl Sizes {
     }
 }
 
-/// Memory that a cluster of so many slots takes, bytes.
+/// Memory of a cluster with this many slots, bytes.
 pub fn memory(slots: usize, windows: bool) -> u64 {
     let sizes = Sizes::of(slots, windows);
     // What the Java machine takes beside is as much as its code and its threads: 200 MiB in both.
