@@ -1,7 +1,7 @@
 //! What the two ends of a network test say to each other.
 
 use bench::network_wire::{HELLO_BYTES, Hello, Keys, LONGEST_FRAME, Unframer, Way};
-use bench::network_words::{Reply, Request};
+use bench::network_messages::{Reply, Request};
 
 /// The bytes as a hello, as a cookie, as frames in pieces of the first byte's length, and as a
 /// request and a reply.

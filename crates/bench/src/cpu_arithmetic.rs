@@ -36,10 +36,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         .aside(),
     ],
     params: &[
-        Param::choice(ids::param::OPERATION, "what is computed, on which numbers", &NAMES),
+        Param::choice(ids::param::OPERATION, "operation and type of number", &NAMES),
         Param::choice(
             ids::param::TIMING,
-            "each waiting for the one before (latency), or not (throughput)",
+            "dependent operations (latency) or independent ones (throughput)",
             &["latency", "throughput"],
         ),
     ],
@@ -70,7 +70,7 @@ const LONG_ENOUGH_NS: f64 = 300_000.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = scope.seconds(2 * NAMES.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0);
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => Candidate::new(bench.id, placement, 65, seconds),
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]
@@ -123,7 +123,7 @@ fn throughput(sampler: &mut Sampler, operation: Arithmetic, name: &str) -> anyho
     })?;
     let right = operation.stream_answer(rounds);
     check_answer(!wrong && state == right, || match wrong {
-        true => format!("streams of {name} that began alike ended differently"),
+        true => format!("equal streams of {name} ended with different results"),
         false => format!("streams of {rounds} rounds of {name} ended with {state:#x} instead of {right:#x}"),
     })
 }

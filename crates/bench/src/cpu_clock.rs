@@ -20,7 +20,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),
-        ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock by multiplications").aside(),
+        ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock from multiplications").aside(),
     ],
     params: &[],
     cases,
@@ -29,7 +29,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 }];
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => Candidate::new(bench.id, placement, 100, scope.seconds(2, 1.0, 0.0)),
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]

@@ -29,12 +29,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         ghz(ids::metric::CLOCK, "core clock"),
         note(ids::metric::FIRST_CLOCK, "clock at the first step", "GHz"),
-        note(ids::metric::STEADY_CLOCK, "clock when steady", "GHz"),
-        note(ids::metric::SETTLING, "time until within 2 % of steady", "ms"),
+        note(ids::metric::STEADY_CLOCK, "steady clock", "GHz"),
+        note(ids::metric::SETTLING, "time to within 2 % of the steady clock", "ms"),
     ],
     params: &[
-        Param::int(ids::param::IDLE_MS, "sleep before, ms", 1..=10_000),
-        Param::int(ids::param::AT_US, "end of a step, us since the wake-up", 1..=1 << 30),
+        Param::int(ids::param::IDLE_MS, "idle time before, ms", 1..=10_000),
+        Param::int(ids::param::AT_US, "end of a step, µs after the wake-up", 1..=1 << 30),
     ],
     view: &log_curve(ids::param::AT_US),
     from: Depth::Standard,
@@ -59,10 +59,7 @@ const GROUP: usize = 9;
 const NEAR: f64 = 0.02;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let of = |idle_ms: &u64| {
         let wake_up_s = (*idle_ms as f64 + LAST_US as f64 / 1e3) / 1e3;
         let seconds = 0.005 + (WAKE_UPS + 1) as f64 * wake_up_s;
@@ -95,7 +92,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
     }
     let is_whole = |ramp: &Ramp| ramp.piece_ns[0].is_finite() && ramp.steady_ns.is_finite();
-    ensure!(ramps.iter().any(is_whole), "other tasks or the host held the CPU in every wake-up");
+    ensure!(ramps.iter().any(is_whole), "other tasks or the host used the CPU at every wake-up");
     let work = (PIECE * CHAIN_UNROLL) as f64;
     for (step, end) in STEPS_US.iter().enumerate() {
         let ns = step_ns(&ramps, step);

@@ -33,17 +33,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         Metric::new(
             ids::metric::SLOWDOWN,
-            "time together over time alone",
+            "time together divided by time alone",
             "",
             Better::Lower,
             // The work of its windows is the time alone, so both times are kept.
             Form::TimePerWork { scale: 1.0 },
         ),
-        latency_ns(ids::metric::ALONE, "time of an addition, alone").aside(),
+        latency_ns(ids::metric::ALONE, "time of an addition alone").aside(),
     ],
     params: &[
-        Param::cpu(ids::param::FROM, "CPU whose time it is"),
-        Param::cpu(ids::param::TO, "CPU that computes beside it"),
+        Param::cpu(ids::param::FROM, "CPU that is timed"),
+        Param::cpu(ids::param::TO, "CPU that computes at the same time"),
     ],
     view: &matrix(ids::param::FROM, ids::param::TO),
     from: Depth::Standard,
@@ -57,7 +57,7 @@ const WORK: Arithmetic = Arithmetic::Int64Add;
 
 /// Up to this many CPUs all pairs are measured.
 const ALL_PAIRS: usize = 16;
-/// Above, so many of each believed distance, and CPUs whose usual siblings are tried.
+/// Above that: pairs of each reported distance, and CPUs whose usual siblings are tried.
 const EACH: usize = 12;
 
 /// The loop alone takes this long, ns: some thousand times what starting together takes.
@@ -66,10 +66,10 @@ const WINDOW_NS: f64 = 300e3;
 const WAKE_NS: f64 = 100e3;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.all("task");
+    let placement = scope.placements.all("task");
     let cpus = placement.cpus();
     if cpus.len() < 2 {
-        let why = format!("usable CPUs: {}; two are needed", cpus.len());
+        let why = format!("needs two usable CPUs; {} found", cpus.len());
         return vec![Candidate::unmet(bench.id, "all", why)];
     }
     let sampled = (cpus.len() > ALL_PAIRS && !scope.all).then(|| sample(scope, &cpus));
@@ -89,7 +89,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// Pairs of every distance that the kernel believes, and those that firmware usually numbers as
 /// siblings.
 fn sample(scope: &Scope, cpus: &CpuSet) -> Vec<Pair> {
-    let mut pairs = tournament::sample(scope.floor, EACH);
+    let mut pairs = tournament::sample(scope.placements, EACH);
     let cpus: Vec<u32> = cpus.iter().collect();
     let half = cpus.len() / 2;
     let step = (half / EACH).max(1);
@@ -120,7 +120,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let pairs = pairs_of(case);
     let mut crew = Crew::start(&pairs, sampler.clock())?;
     let (warm_up, count) = (sampler.windows().warm_up, sampler.windows().count);
-    let (first, _) = *pairs.first().context("no pair of CPUs")?;
+    let (first, _) = *pairs.first().context("the case has no pair of CPUs")?;
     let rounds = crew.rounds_of(first)?;
     let additions = (rounds * WORK.stream_operations()) as f64;
     for (one, other) in pairs {
@@ -162,7 +162,7 @@ const TIMES: usize = 2;
 
 /// An order is the rounds to compute, and in the highest bits how many compute at once.
 const ROUNDS_BITS: u32 = 48;
-/// Answers of a task: all right, a wrong sum, nobody came.
+/// Answers of a task: right, a wrong sum, no partner.
 const RIGHT: u64 = 0;
 const WRONG: u64 = 1;
 const ALONE: u64 = 2;
@@ -211,17 +211,15 @@ impl Crew {
         let mut times = Vec::with_capacity(cpus.len());
         for cpu in cpus {
             let answer = self.task(*cpu)?.answer()?;
-            anyhow::ensure!(answer != ALONE, "the partner of CPU {cpu} did not come within {LOST:?}");
-            check_answer(answer == RIGHT, || {
-                format!("CPU {cpu} added up {rounds} rounds, and its sums are wrong")
-            })?;
+            anyhow::ensure!(answer != ALONE, "the partner of CPU {cpu} did not start within {LOST:?}");
+            check_answer(answer == RIGHT, || format!("CPU {cpu} computed wrong sums in {rounds} rounds"))?;
             times.push(f64::from_bits(self.lines[TIMES + *cpu as usize].load(Ordering::Acquire)));
         }
         Ok(times)
     }
 
     fn task(&mut self, cpu: u32) -> anyhow::Result<&mut Partner> {
-        self.tasks.get_mut(&cpu).with_context(|| format!("nobody computes on CPU {cpu}"))
+        self.tasks.get_mut(&cpu).with_context(|| format!("no process runs on CPU {cpu}"))
     }
 }
 
@@ -256,7 +254,7 @@ fn verdict(sums: &[u64], rounds: u64) -> u64 {
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::Machine;
 
     #[test]
@@ -282,10 +280,10 @@ mod tests {
             let mut machine = Machine::default();
             machine.cpus.online = (0..cpus).collect();
             machine.cpus.allowed = (0..cpus).collect();
-            let floor = Floor::of(&machine);
+            let placements = Placements::of(&machine);
             let scope = Scope {
                 machine: &machine,
-                floor: &floor,
+                placements: &placements,
                 depth: Depth::Standard,
                 memory_bytes: 1 << 30,
                 windows: Depth::Standard.windows(),
@@ -293,7 +291,7 @@ mod tests {
             };
             cases(&BENCHMARKS[0], &scope).remove(0)
         };
-        assert!(planned(1).unmet.is_some_and(|why| why.contains("two are needed")));
+        assert!(planned(1).unmet.is_some_and(|why| why.contains("needs two usable CPUs")));
         assert_eq!(points(&planned(16).case).len(), 16 * 15);
         for cpus in [17, 64, 512] {
             let candidate = planned(cpus);

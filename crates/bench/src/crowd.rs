@@ -14,7 +14,7 @@ use sys::crew::{Body, Lines, Team, wall_ns};
 pub const RATE: Metric = per_second(ids::metric::RATE, "all tasks together").aside();
 /// Of the task that had least: 1 is a fair share.
 pub const LEAST_SHARE: Metric =
-    value(ids::metric::LEAST_SHARE, "least task's part of a fair share", "", Better::Higher);
+    value(ids::metric::LEAST_SHARE, "smallest task's part of a fair share", "", Better::Higher);
 
 /// One task alone; two at each distance, the nearest ones in every profile; two wherever the
 /// scheduler puts them; and, where there are more, one on each CPU.
@@ -23,12 +23,12 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
         Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(points, 1.0, 0.003)),
         Err(why) => Candidate::unmet(bench.id, name, why),
     };
-    let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), 70)];
+    let mut candidates = vec![candidate("one-cpu", scope.placements.one_cpu("task"), 70)];
     candidates.extend(pairs(scope, false).into_iter().map(|(name, pair)| candidate(name, pair, 60)));
     if scope.depth >= Depth::Standard {
-        candidates.push(candidate("free", scope.floor.free(&["task", "task"]), 52));
+        candidates.push(candidate("free", scope.placements.free(&["task", "task"]), 52));
     }
-    let all = scope.floor.all("task");
+    let all = scope.placements.all("task");
     if scope.depth >= Depth::Standard && all.seats.len() > 2 {
         candidates.push(candidate("all", Ok(all), 45));
     }
@@ -38,7 +38,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
 /// Two tasks at each distance of this machine, in the quick profile at the smallest one only, and
 /// on one CPU if asked.
 pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Placement, String>)> {
-    let pairs = scope.floor.pairs(["task", "task"]);
+    let pairs = scope.placements.pairs(["task", "task"]);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let mut wanted: Vec<_> = pairs
         .into_iter()
@@ -109,7 +109,7 @@ impl Crowd {
             }
             let counted = self.count();
             check_answer(self.total() == counted, || {
-                format!("the tasks have added {} in all, and the word holds {counted}", self.total())
+                format!("the tasks added {} but the word holds {counted}", self.total())
             })?;
             Ok(wall_ns(&laps))
         })?;

@@ -11,6 +11,7 @@ mod crew;
 mod engine;
 mod job;
 mod metadata;
+mod overrides;
 mod pace;
 mod pattern;
 mod report;
@@ -21,14 +22,13 @@ mod target;
 mod trim;
 mod verify;
 mod way;
-mod wish;
 
 pub use cases::{
-    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS, SECONDS, not_on_a_device,
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MAX_JOBS, SECONDS, not_on_a_device,
 };
-pub use wish::{Wish, wished};
+pub use overrides::{Overrides, wished};
 
-const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "bytes read and written a second");
+const BANDWIDTH: Metric = gb_per_s(ids::metric::BANDWIDTH, "bandwidth");
 const IOPS: Metric = per_second(ids::metric::IOPS, "IOPS");
 
 const P50: Metric = quantile_us(ids::metric::LATENCY_P50, "latency, median", 0.5);
@@ -37,13 +37,12 @@ const P99: Metric = quantile_us(ids::metric::LATENCY_P99, "latency, 99th percent
 const P999: Metric = quantile_us(ids::metric::LATENCY_P999, "latency, 99.9th percentile", 0.999);
 const P9999: Metric = quantile_us(ids::metric::LATENCY_P9999, "latency, 99.99th percentile", 0.9999);
 const MAX: Metric = quantile_us(ids::metric::LATENCY_MAX, "latency, longest", 1.0);
-const CPU_PER_IO: Metric = value(ids::metric::CPU_PER_IO, "CPU for an I/O", "us", Better::Lower);
-const GENERATOR_BUSY: Metric =
-    fact(ids::metric::GENERATOR_BUSY, "share of its CPUs' time that the generator ran", "");
+const CPU_PER_IO: Metric = value(ids::metric::CPU_PER_IO, "CPU time for each I/O", "us", Better::Lower);
+const GENERATOR_BUSY: Metric = fact(ids::metric::GENERATOR_BUSY, "CPU share of the load generator", "");
 const DEVICE_SHARE: Metric =
-    fact(ids::metric::DEVICE_SHARE, "bytes that the device moved for a byte of ours", "");
+    fact(ids::metric::DEVICE_SHARE, "bytes moved by the device for each byte of I/O", "");
 const IN_FLIGHT: Metric = fact(ids::metric::IN_FLIGHT, "I/Os in flight at the device, mean", "");
-const DEVICE_BUSY: Metric = fact(ids::metric::DEVICE_BUSY, "share of time that the device had work", "");
+const DEVICE_BUSY: Metric = fact(ids::metric::DEVICE_BUSY, "busy share of the device", "");
 
 /// A row's own metrics, then those beside every I/O.
 macro_rules! beside_io {
@@ -63,23 +62,22 @@ macro_rules! beside_io {
     };
 }
 
-const OP: Param = Param::choice(ids::param::OP, "what is done", &["read", "write", "mixed"]);
+const OP: Param = Param::choice(ids::param::OP, "kind of I/O", &["read", "write", "mixed"]);
 const CACHE: Param =
     Param::choice(ids::param::CACHE, "past the page cache (O_DIRECT) or through it", &["direct", "buffered"]);
 const ENGINE: Param = Param::choice(
     ids::param::ENGINE,
-    "how I/O is asked for, where it is not the usual io_uring that interrupts end",
+    "I/O engine, if not io_uring with interrupts",
     &["uring", "polled", "psync"],
 );
-const TIME: Param =
-    Param::int(SECONDS, "how long a point counts, s, where that is not the profile's", 1..=3600);
-const BLOCK: Param = Param::int(ids::param::BLOCK, "bytes of an I/O", 512..=1 << 26);
+const TIME: Param = Param::int(SECONDS, "seconds of each point, if not the profile's", 1..=3600);
+const BLOCK: Param = Param::int(ids::param::BLOCK, "bytes of each I/O", 512..=1 << 26);
 const DEPTH: Param = Param::int(ids::param::DEPTH, "I/Os in flight of each job", 1..=1024);
 /// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
 const JOBS: Param = Param::int(
     ids::param::JOBS,
-    "jobs at once, where their number was chosen (--jobs) or there are more cores than jobs",
-    2..=cases::MOST_JOBS as i64,
+    "jobs at once, if chosen by --jobs or fewer than cores",
+    2..=cases::MAX_JOBS as i64,
 );
 
 pub const BENCHMARKS: &[Benchmark] = &[
@@ -146,7 +144,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         source: file!(),
         metrics: beside_io![
             P99,
-            per_second(ids::metric::ACHIEVED, "I/Os done a second while they fell due").aside(),
+            per_second(ids::metric::ACHIEVED, "I/Os completed a second in the time when due").aside(),
             P50.aside()
         ],
         params: &[
@@ -155,7 +153,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             ENGINE,
             TIME,
             BLOCK,
-            Param::int(ids::param::RATE, "I/Os that fall due a second, of all jobs together", 1..=10_000_000),
+            Param::int(ids::param::RATE, "I/Os due a second, all jobs together", 1..=10_000_000),
         ],
         from: Depth::Standard,
         view: &View::Wide,

@@ -23,12 +23,12 @@ use sys::scratch::Scratch;
 
 const METRICS: &[Metric] = &[
     gb_per_s(IO, "bandwidth, I/O only"),
-    gb_per_s(OPEN_CLOSE, "bandwidth from open to close"),
+    gb_per_s(OPEN_CLOSE, "bandwidth, open to close"),
     note(CACHED_SHARE, "share of the file in the page cache", ""),
 ];
 
 const PARAMS: &[Param] = &[
-    Param::choice(CACHE, "in or out of the page cache", &["warm", "cold"]),
+    Param::choice(CACHE, "in the page cache (warm) or dropped from it (cold)", &["warm", "cold"]),
     Param::int(BYTES, "bytes of the file", 512..=1 << 46),
 ];
 
@@ -83,11 +83,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const MIB: u64 = 1 << 20;
 
-/// read(2) is asked for so much at once: lmbench's XFERSIZE.
+/// Bytes of each read(2): lmbench's XFERSIZE.
 const PIECE: usize = 64 << 10;
 
-/// A cold pass may find so much of the file in the cache, and a warm one miss as much.
-const MOST_CACHED: f64 = 0.01;
+/// Largest share of the file that a cold pass may find in the cache, and a warm one may miss.
+const MAX_CACHED: f64 = 0.01;
 
 /// Files take no more than this share of a filesystem's free room.
 pub const SHARE_OF_ROOM: u64 = 10;
@@ -101,7 +101,7 @@ pub fn directory_of(case: &Case) -> PathBuf {
     case.inputs.get("dir").map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
-/// Notes where a case's files go; whoever only describes a machine tells nothing of that.
+/// Notes the directory of a case's files; a mere description of the machine names none.
 pub fn in_directory(scope: &Scope, mut candidate: Candidate) -> Candidate {
     if let Some(directory) = &scope.machine.directory {
         let on = format!("{} on {}", directory.filesystem, directory.device);
@@ -117,10 +117,7 @@ pub fn room(scope: &Scope) -> u64 {
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let memory_only = scope.machine.directory.as_ref().filter(|directory| directory.is_memory());
     ["warm", "cold"]
         .into_iter()
@@ -129,7 +126,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             let cold = cache == "cold";
             if let Some(directory) = memory_only.filter(|_| cold) {
                 return unmet(format!(
-                    "{} is {}, which has no cache to be out of: name a directory on a disk by --dir",
+                    "{} is {}, which is all cache: name a directory on a disk with --dir",
                     directory.path, directory.filesystem
                 ));
             }
@@ -156,7 +153,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             };
             sizes.retain(|size| *size <= most);
             let Some(largest) = sizes.last().copied() else {
-                return unmet(format!("a file of 16 MiB is more than a tenth of the free room, or than memory allows ({most} bytes)"));
+                return unmet(format!("a file of 16 MiB is more than a tenth of the free space, or than memory allows ({most} bytes)"));
             };
             // Written at 1 GB/s, to a disk at half that; read at 4 GB/s and 1 GB/s.
             let (write, read) = if cold { (2e-9, 1e-9) } else { (1e-9, 0.25e-9) };
@@ -219,7 +216,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                     ns += took;
                     let meant = file.sum(bytes);
                     check_answer(sum == meant, || {
-                        format!("{bytes} bytes of the file add up to {sum} instead of {meant}")
+                        format!("{bytes} bytes of the file add up to {sum}, not {meant}")
                     })?;
                 }
                 Ok(ns)
@@ -290,13 +287,13 @@ impl TestFile {
 
     fn cached_share(&self, bytes: u64) -> anyhow::Result<f64> {
         cached_share(&self.file, bytes as usize)
-            .context("cannot tell how much of the file is cached (mincore)")
+            .context("cannot read how much of the file is cached (mincore)")
     }
 
     fn must_be_warm(&self, bytes: u64) -> anyhow::Result<f64> {
         let share = self.cached_share(bytes)?;
-        if share < 1.0 - MOST_CACHED {
-            bail!("only {:.1} % of the file stayed in the page cache: memory is short", share * 100.0);
+        if share < 1.0 - MAX_CACHED {
+            bail!("only {:.1} % of the file stayed in the page cache: free some memory", share * 100.0);
         }
         Ok(share)
     }
@@ -308,14 +305,14 @@ impl TestFile {
         for attempt in 0..TRIES {
             drop_cached(&self.file).context("cannot drop the file from the page cache (posix_fadvise)")?;
             share = self.cached_share(bytes)?;
-            if share <= MOST_CACHED {
+            if share <= MAX_CACHED {
                 return Ok(share);
             }
             // Pages on their way to a list of the kernel's cannot be dropped just then.
             std::thread::sleep(Duration::from_millis(1 << attempt));
         }
         bail!(
-            "{:.1} % of the file stayed in the page cache after it was dropped: this filesystem keeps its pages",
+            "{:.1} % of the file stayed in the page cache after it was dropped: name another directory with --dir",
             share * 100.0
         )
     }
@@ -336,7 +333,7 @@ impl TestFile {
             let piece = &mut self.piece.bytes_mut()[..left.min(PIECE)];
             let count = rustix::io::read(&file, piece).context("cannot read the test file")?;
             if count == 0 || !count.is_multiple_of(BLOCK_BYTES) {
-                bail!("a read of the test file gave {count} bytes");
+                bail!("a read of the test file returned {count} bytes");
             }
             sum = sum.wrapping_add(self.adder.run(&mut self.piece.words_mut()[..count / 8], 1, 0));
             left -= count;
@@ -378,7 +375,7 @@ impl TestFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal;
     use machine::{Directory, Machine};
     use model::Reason;
@@ -402,10 +399,16 @@ mod tests {
             free_bytes: Some(free_bytes),
             ..Directory::default()
         });
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let (windows, depth) = (Depth::Standard.windows(), Depth::Standard);
-        let scope =
-            Scope { machine: &machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false };
+        let scope = Scope {
+            machine: &machine,
+            placements: &placements,
+            depth,
+            memory_bytes: 1 << 30,
+            windows,
+            all: false,
+        };
         cases(&BENCHMARKS[1], &scope)
     }
 
@@ -421,7 +424,7 @@ mod tests {
             tmpfs[0].unmet.is_none()
                 && largest.is_some_and(|most| (64 * MIB..=STANDARD_MOST).contains(&most))
         );
-        assert!(tmpfs[1].unmet.as_ref().is_some_and(|why| why.contains("no cache to be out of")));
+        assert!(tmpfs[1].unmet.as_ref().is_some_and(|why| why.contains("is all cache")));
         assert!(on("ext4", 2 * MIB).iter().all(|candidate| candidate.unmet.is_some()));
     }
 
@@ -434,9 +437,11 @@ mod tests {
             Err(error) => {
                 return println!("skipped: no directory with a page cache before a disk here ({error})");
             }
-            Ok(share) => assert!(share <= MOST_CACHED),
+            Ok(share) => assert!(share <= MAX_CACHED),
         }
-        assert!(file.must_be_warm(4 * MIB).is_err_and(|error| error.to_string().contains("memory is short")));
+        assert!(
+            file.must_be_warm(4 * MIB).is_err_and(|error| error.to_string().contains("free some memory"))
+        );
         let (sum, ns) = file.read(4 * MIB, Span::OpenClose, Clock::Raw).expect("read");
         assert_eq!((sum, ns > 0.0), (file.sum(4 * MIB), true));
         assert_eq!(file.cached_share(4 * MIB).expect("mincore"), 1.0);

@@ -25,7 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              are counted after each phase, and the size of the last one is checked.",
     source: file!(),
     metrics: &[
-        per_second(ids::metric::CREATE, "files made a second"),
+        per_second(ids::metric::CREATE, "files created a second"),
         per_second(ids::metric::DELETE, "files removed a second"),
     ],
     params: &[Param::int(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
@@ -41,17 +41,13 @@ const SIZES: [u64; 4] = [0, 1 << 10, 4 << 10, 10 << 10];
 /// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
 const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory.
-const MOST_FILES: u64 = 20_000;
+const MAX_FILES: u64 = 20_000;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let sizes: &[u64] = if scope.depth == Depth::Quick { &SIZES[..1] } else { &SIZES };
-    if room(scope) < MOST_FILES * (16 << 10) {
-        let why =
-            "less than 3 GB are free where the files would go: name another directory by --dir".to_string();
+    if room(scope) < MAX_FILES * (16 << 10) {
+        let why = "less than 3 GB are free for the files: name another directory with --dir".to_string();
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     }
     let seconds = scope.seconds(sizes.len(), STRETCH, 0.0);
@@ -69,8 +65,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let at = |metric| Point::new(metric, 1.0).at(point(ids::param::BYTES, bytes)).stretch(STRETCH);
         sampler.time_each(vec![at(ids::metric::CREATE), at(ids::metric::DELETE)], |files| {
             let room = files.saturating_mul(bytes.next_multiple_of(4096) + 4096);
-            if files > MOST_FILES || room > scratch.free_bytes()? / SHARE_OF_ROOM {
-                bail!("{files} files of {bytes} bytes are too many for {}", directory.display());
+            if files > MAX_FILES || room > scratch.free_bytes()? / SHARE_OF_ROOM {
+                bail!("{files} files of {bytes} bytes do not fit {}", directory.display());
             }
             Ok(vec![make(&scratch, files, &data, clock)?, unmake(&scratch, files, clock)?])
         })?;
@@ -85,7 +81,7 @@ fn name(index: u64) -> String {
     format!("f{index:06}")
 }
 
-/// Makes so many files of this content; how long it took, ns.
+/// Creates this many files of this content; returns the time, ns.
 fn make(scratch: &Scratch, files: u64, data: &[u8], clock: Clock) -> anyhow::Result<f64> {
     let names: Vec<String> = (0..files).map(name).collect();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -95,15 +91,17 @@ fn make(scratch: &Scratch, files: u64, data: &[u8], clock: Clock) -> anyhow::Res
             .context("cannot make a file")?;
         if !data.is_empty() {
             let wrote = rustix::io::write(&file, data).context("cannot write a small file")?;
-            check_answer(wrote == data.len(), || format!("a file took {wrote} of {} bytes", data.len()))?;
+            check_answer(wrote == data.len(), || {
+                format!("a write to a file took {wrote} of {} bytes", data.len())
+            })?;
         }
     }
     let ns = clock.now() - begin;
     let count = scratch.count()?;
-    check_answer(count as u64 == files, || format!("{count} files lie there after {files} were made"))?;
+    check_answer(count as u64 == files, || format!("{count} files found after {files} were created"))?;
     let last = names.last().map_or("", String::as_str);
     let stat = rustix::fs::statat(scratch.folder(), last, AtFlags::SYMLINK_NOFOLLOW)
-        .context("cannot look at the last file")?;
+        .context("cannot stat the last file")?;
     check_answer(stat.st_size as usize == data.len(), || {
         format!("the last file has {} of {} bytes", stat.st_size, data.len())
     })?;
@@ -120,7 +118,7 @@ fn unmake(scratch: &Scratch, files: u64, clock: Clock) -> anyhow::Result<f64> {
     }
     let ns = clock.now() - begin;
     let count = scratch.count()?;
-    check_answer(count == 0, || format!("{count} of {files} files are still there after their removal"))?;
+    check_answer(count == 0, || format!("{count} of {files} files were left after their removal"))?;
     Ok(ns)
 }
 
@@ -139,11 +137,9 @@ mod tests {
         }
         std::fs::write(scratch.path().join("other"), "").expect("a file");
         let error = make(&scratch, 3, b"", Clock::Raw).expect_err("one too many");
-        assert!(
-            error.downcast_ref::<WrongAnswer>().is_some_and(|wrong| wrong.0.contains("4 files lie there"))
-        );
+        assert!(error.downcast_ref::<WrongAnswer>().is_some_and(|wrong| wrong.0.contains("4 files found")));
         let error = unmake(&scratch, 3, Clock::Raw).expect_err("one is left");
-        assert!(error.to_string().contains("1 of 3 files are still there"), "{error}");
+        assert!(error.to_string().contains("1 of 3 files were left"), "{error}");
     }
 
     #[test]

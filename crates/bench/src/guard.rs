@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use super::sampler::core_clock_ghz;
 use super::{Benchmark, Candidate, Depth, Param, Sampler, View, point};
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::row::note;
 use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
@@ -30,7 +30,7 @@ mod watch;
 use extract::Found;
 pub use extract::Wanted;
 pub use formats::{FORMATS, format_of};
-use output::Kept;
+use output::OutputTail;
 use watch::Watch;
 
 /// Names of a case's inputs: its words as a JSON list, the metric as JSON, the time limit in
@@ -39,7 +39,7 @@ use watch::Watch;
 pub const WORDS: &str = "words";
 pub const WANTED: &str = "wanted";
 pub const TIMEOUT: &str = "timeout_s";
-pub const FLOOR: &str = "floor";
+pub const FLOOR: &str = "placements";
 pub const RIVAL: &str = "rival";
 pub const NAMES: &str = "points";
 
@@ -65,32 +65,32 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         value(ids::metric::RESULT, "wall time", "s", Better::Lower),
-        value(ids::metric::WALL, "wall time of a run", "s", Better::Lower).aside(),
+        value(ids::metric::WALL, "wall time of each run", "s", Better::Lower).aside(),
         note(ids::metric::CPU_USER, "CPU time in the program", "s").aside(),
         note(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s").aside(),
         note(ids::metric::VOLUNTARY, "voluntary switches", "").aside(),
         note(ids::metric::INVOLUNTARY, "involuntary switches", "").aside(),
-        note(ids::metric::MIGRATIONS, "migrations seen", "").aside(),
+        note(ids::metric::MIGRATIONS, "migrations observed", "").aside(),
         note(ids::metric::FAULTS, "page faults", "").aside(),
         note(ids::metric::WAIT, "time that tasks waited for a CPU", "s").aside(),
         note(ids::metric::TASKS, "tasks watched", "").aside(),
-        note(ids::metric::OCCUPANCY, "share of pairs of busy tasks", "").aside(),
-        note(ids::metric::LOOKS, "looks that found two busy tasks", "").aside(),
-        note(ids::metric::PINNED, "tasks that were pinned", "").aside(),
+        note(ids::metric::OCCUPANCY, "share of busy pairs", "").aside(),
+        note(ids::metric::LOOKS, "observations with two busy tasks", "").aside(),
+        note(ids::metric::PINNED, "pinned tasks", "").aside(),
         note(ids::metric::LEFT, "processes left behind", "").aside(),
-        note(ids::metric::WATCH_CPU, "CPU share of the watching", "").aside(),
-        note(ids::metric::OVERLAP, "share of the longer run in which both ran", "").aside(),
+        note(ids::metric::WATCH_CPU, "CPU share of the observer", "").aside(),
+        note(ids::metric::OVERLAP, "share of the longer run with both running", "").aside(),
     ],
     params: &[
-        Param::word(ids::param::COMMAND, "program and fingerprint of its words"),
-        Param::word(ids::param::CLASS, "how two CPUs are apart"),
+        Param::word(ids::param::COMMAND, "program and fingerprint of its arguments"),
+        Param::word(ids::param::CLASS, "distance of the two CPUs"),
     ],
     view: &View::Table,
     from: Depth::Quick,
     hidden: true,
     budget_s: None,
     cases: |bench, _| {
-        let why = "needs a command: `assay guard -- COMMAND` runs it";
+        let why = "needs a command: run `assay guard -- COMMAND`";
         vec![Candidate::unmet(bench.id, "free", why.to_string())]
     },
     points: commands,
@@ -118,33 +118,34 @@ fn commands(case: &Case) -> Vec<Params> {
 }
 
 /// One command as the case describes it, and the CPUs where it runs.
-struct Told {
+struct CommandSpec {
     words: Vec<String>,
     wanted: Option<Wanted>,
     timeout: Duration,
-    floor: Floor,
+    placements: Placements,
     seats: CpuSet,
     /// Where its watcher sits, beside what it watches; empty where there is no room.
     beside: CpuSet,
     spread: bool,
 }
 
-impl Told {
-    fn of(case: &Case) -> anyhow::Result<Told> {
+impl CommandSpec {
+    fn of(case: &Case) -> anyhow::Result<CommandSpec> {
         let input = |name: &str| case.inputs.get(name);
-        let words = words(case, WORDS)?.context("no command: `assay guard -- COMMAND` gives one")?;
+        let words = words(case, WORDS)?.context("no command: run `assay guard -- COMMAND`")?;
         let wanted = input(WANTED).map(|text| serde_json::from_str(text)).transpose();
         let seconds = input(TIMEOUT).and_then(|text| text.parse().ok()).filter(|s: &f64| *s > 0.0);
-        let floor = input(FLOOR).context("the CPUs are not told")?;
-        let floor = Floor::from_chart(floor).context("the CPUs cannot be understood")?;
-        let (all, seats) = (floor.cpus(), case.placement.cpus());
+        let placements = input(FLOOR).context("the case names no CPUs")?;
+        let placements =
+            Placements::from_chart(placements).context("the case's list of CPUs is not valid")?;
+        let (all, seats) = (placements.cpus(), case.placement.cpus());
         let pinned = seats.len() == 1 || case.inputs.contains_key(RIVAL);
         let beside = if pinned { all.difference(&seats) } else { all };
-        Ok(Told {
+        Ok(CommandSpec {
             words,
-            wanted: wanted.context("the metric cannot be understood")?,
-            timeout: Duration::try_from_secs_f64(seconds.context("no time limit")?)?,
-            floor,
+            wanted: wanted.context("the case's metric is not valid")?,
+            timeout: Duration::try_from_secs_f64(seconds.context("the case has no time limit")?)?,
+            placements,
             beside,
             seats,
             spread: case.placement.name == "spread",
@@ -155,14 +156,17 @@ impl Told {
 /// The words of a command that this input holds; none where it is not there.
 fn words(case: &Case, input: &str) -> anyhow::Result<Option<Vec<String>>> {
     let Some(text) = case.inputs.get(input) else { return Ok(None) };
-    let words: Vec<String> = serde_json::from_str(text).context("the command is not a list of words")?;
-    ensure!(!words.is_empty(), "the command is empty");
+    let words: Vec<String> =
+        serde_json::from_str(text).context("the case's command is not a list of words")?;
+    ensure!(!words.is_empty(), "the command is empty: name a program after `--`");
     Ok(Some(words))
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     match words(case, RIVAL)? {
-        None => once(Told::of(case)?, sampler, &mut own_all()?, |_| Ok(()))?.emit(&Params::new(), sampler),
+        None => {
+            once(CommandSpec::of(case)?, sampler, &mut own_all()?, |_| Ok(()))?.emit(&Params::new(), sampler)
+        }
         Some(rival) => duet::both(case, &rival, sampler),
     }
 }
@@ -172,7 +176,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away,
     // and nothing is left.
-    process::adopt_orphans().context("cannot adopt what the program leaves")?;
+    process::adopt_orphans().context("cannot adopt the program's orphaned processes")?;
     process::terminate_with_parent()?;
     counters::die_as_the_parent_does();
     Events::catch().context("cannot catch signals")
@@ -181,34 +185,34 @@ fn own_all() -> anyhow::Result<Events> {
 /// Runs the command, of a process that owns all that it starts; `begins` returns when it is to
 /// begin.
 fn once(
-    told: Told,
+    spec: CommandSpec,
     sampler: &Sampler,
     events: &mut Events,
     begins: impl FnOnce(&mut Events) -> anyhow::Result<()>,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<FinishedRun> {
     let tree = Tree;
     let tasks = Tasks::of(std::path::Path::new("/"), std::process::id());
-    let mut watch = Watch::new(tasks, told.floor, told.spread, sampler.seed());
+    let mut watch = Watch::new(tasks, spec.placements, spec.spread, sampler.seed());
 
     // A child is born with the mask of its parent; whom `spread` pins, the watch pins.
-    affinity::pin(&told.seats).with_context(|| format!("cannot pin to CPUs {}", told.seats))?;
+    affinity::pin(&spec.seats).with_context(|| format!("cannot pin to CPUs {}", spec.seats))?;
     begins(events)?;
     let clock = sampler.clock();
     let begin = clock.now();
-    let mut child = Command::new(&told.words[0])
-        .args(&told.words[1..])
+    let mut child = Command::new(&spec.words[0])
+        .args(&spec.words[1..])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Whatever it does to its process group does not reach this process.
         .process_group(0)
         .spawn()
-        .with_context(|| format!("cannot start {:?}", told.words[0]))?;
-    affinity::pin(if told.beside.is_empty() { &told.seats } else { &told.beside })?;
+        .with_context(|| format!("cannot start {:?}", spec.words[0]))?;
+    affinity::pin(if spec.beside.is_empty() { &spec.seats } else { &spec.beside })?;
     let own_before = clock::own_usage().unwrap_or_default();
     let mut streams = Streams::of(child.stdout.take().map(Into::into), child.stderr.take().map(Into::into))?;
     let main = Pid::from_child(&child);
-    let deadline = Instant::now() + told.timeout;
+    let deadline = Instant::now() + spec.timeout;
     let (status, end) = loop {
         streams.wait(events, watch.next.min(deadline))?;
         let now = clock.now();
@@ -220,15 +224,11 @@ fn once(
         }
         if events.asked_to_end() {
             stop(main, &mut streams, events);
-            bail!("this run was asked to end");
+            bail!("this run was interrupted");
         }
         if Instant::now() >= deadline {
             stop(main, &mut streams, events);
-            bail!(
-                "no end after {} s (--timeout); killed. {}",
-                told.timeout.as_secs_f64(),
-                streams.last_words()
-            );
+            bail!("killed after {} s (--timeout). {}", spec.timeout.as_secs_f64(), streams.last_words());
         }
         streams.drain();
         watch.look_if_due();
@@ -240,10 +240,10 @@ fn once(
     drop(tree);
     streams.drain();
     if !status.success() {
-        bail!("{} {}. {}", told.words[0], how(status), streams.last_words());
+        bail!("{} {}. {}", spec.words[0], how(status), streams.last_words());
     }
-    let result = told.wanted.map(|wanted| wanted.find(&streams.out, &streams.err)).transpose()?;
-    Ok(Ran { begin, end, own: own.cpu_ms - own_before.cpu_ms, left, core_clock, result, watch })
+    let result = spec.wanted.map(|wanted| wanted.find(&streams.out, &streams.err)).transpose()?;
+    Ok(FinishedRun { begin, end, own: own.cpu_ms - own_before.cpu_ms, left, core_clock, result, watch })
 }
 
 /// How a program ended that did not end well.
@@ -256,7 +256,7 @@ fn how(status: ExitStatus) -> String {
 }
 
 /// A run of a program that ended well.
-struct Ran {
+struct FinishedRun {
     /// Readings of the clock, ns.
     begin: f64,
     end: f64,
@@ -268,12 +268,12 @@ struct Ran {
     watch: Watch,
 }
 
-impl Ran {
+impl FinishedRun {
     /// By the process that ran it: what it used is read here.
     fn emit(&self, params: &Params, sampler: &mut Sampler) -> anyhow::Result<()> {
         let (ns, watch) = (self.end - self.begin, &self.watch);
         let wall = ns / 1e9;
-        let all: Usage = clock::children_usage().context("cannot read what the program used")?;
+        let all: Usage = clock::children_usage().context("cannot read the program's resource usage")?;
         let used = watch.tasks().used();
         let one = |value: f64| Some(Packed::Same(value));
         let beside = Covariates {
@@ -287,7 +287,7 @@ impl Ran {
         let result = self.result.map_or(wall, |found| found.value);
         sampler.value_beside(params.clone(), ids::metric::RESULT, result, ns, beside)?;
         if let Some(Found { of: several @ 2.., .. }) = self.result {
-            let note = format!("its output holds {several} results, and the last one counts");
+            let note = format!("the output holds {several} results; the last one counts");
             sampler.facts().notes.push(note);
         }
         let values = [
@@ -360,8 +360,8 @@ fn stop(main: Pid, streams: &mut Streams, events: &mut Events) {
 /// What the program prints.
 struct Streams {
     from: [Option<std::io::PipeReader>; 2],
-    out: Kept,
-    err: Kept,
+    out: OutputTail,
+    err: OutputTail,
     buffer: Vec<u8>,
 }
 
@@ -371,7 +371,12 @@ impl Streams {
             rustix::io::ioctl_fionbio(stream, true).context("cannot read the program's output")?;
         }
         let from = [out, err].map(|stream| stream.map(Into::into));
-        Ok(Streams { from, out: Kept::new(KEPT_OUT), err: Kept::new(KEPT_ERR), buffer: vec![0; 256 << 10] })
+        Ok(Streams {
+            from,
+            out: OutputTail::new(KEPT_OUT),
+            err: OutputTail::new(KEPT_ERR),
+            buffer: vec![0; 256 << 10],
+        })
     }
 
     /// Waits for output, an event or that time.
@@ -416,7 +421,8 @@ impl Streams {
     }
 
     fn last_words(&self) -> String {
-        let said = [&self.err, &self.out].map(Kept::last_lines).into_iter().find(|said| !said.is_empty());
+        let said =
+            [&self.err, &self.out].map(OutputTail::last_lines).into_iter().find(|said| !said.is_empty());
         said.map_or("It printed nothing".to_string(), |said| format!("Its last lines: {said}"))
     }
 }

@@ -13,13 +13,13 @@ use sys::clock::Clock;
 
 mod board;
 mod crew;
-mod room;
+mod message_buffer;
 mod second;
 mod transport;
 
-pub use crew::Ran;
+pub use crew::RunResult;
 use crew::{Setup, Tasks};
-use second::Beside;
+use second::SecondRun;
 pub use transport::TRANSPORTS;
 
 const TIME: Metric = Metric::new(ids::metric::TIME, "wall time", "s", Better::Lower, Form::Value);
@@ -27,13 +27,12 @@ const USER: Metric = note(ids::metric::CPU_USER, "CPU time in the program", "s")
 const SYSTEM: Metric = note(ids::metric::CPU_SYSTEM, "CPU time in the kernel", "s");
 const VOLUNTARY: Metric = note(ids::metric::VOLUNTARY, "voluntary switches", "");
 const INVOLUNTARY: Metric = note(ids::metric::INVOLUNTARY, "involuntary switches", "");
-const SWITCHES: Metric = note(ids::metric::SWITCHES, "switches of the whole machine", "");
+const SWITCHES: Metric = note(ids::metric::SWITCHES, "context switches of the whole host", "");
 const MIGRATIONS: Metric = note(ids::metric::MIGRATIONS, "migrations", "");
 const WAIT: Metric = note(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
 const MESSAGES: Metric = note(ids::metric::MESSAGES, "messages", "");
-const LOCKS: Metric = note(ids::metric::LOCK_SHARE, "share of CPU time in the kernel's locks", "");
-const MASKED: Metric =
-    note(ids::metric::MASKED_SHARE, "share of CPU time at ends of locks that mask interrupts", "");
+const LOCKS: Metric = note(ids::metric::LOCK_SHARE, "CPU time in kernel locks", "");
+const MASKED: Metric = note(ids::metric::MASKED_SHARE, "CPU time at ends of locks that mask interrupts", "");
 const TASKS: Metric = note(ids::metric::TASKS, "tasks", "");
 
 const METRICS: &[Metric] =
@@ -42,7 +41,7 @@ const MESSAGING_METRICS: &[Metric] = &[
     quantile_us(ids::metric::LATENCY_P50, "message latency, median", 0.5),
     quantile_us(ids::metric::LATENCY_P99, "message latency, 99th percentile", 0.99),
     quantile_us(ids::metric::LATENCY_P999, "message latency, 99.9th percentile", 0.999).aside(),
-    quantile_us(ids::metric::LATENCY_MAX, "message latency, worst", 1.0).aside(),
+    quantile_us(ids::metric::LATENCY_MAX, "message latency, longest", 1.0).aside(),
     TIME.aside(),
     USER,
     SYSTEM,
@@ -105,11 +104,11 @@ const ROW: Benchmark = Benchmark {
     source: file!(),
     params: &[
         Param::int(ids::param::GROUPS, "groups of senders and receivers", 1..=1000),
-        Param::int(ids::param::FDS, "senders, and receivers, of a group", 1..=1000),
+        Param::int(ids::param::FDS, "senders in each group, and receivers", 1..=1000),
         Param::int(ids::param::LOOPS, "messages from each sender to each receiver", 1..=1_000_000_000),
-        Param::int(ids::param::BYTES, "size of a message", 1..=1 << 24),
-        Param::choice(ids::param::TASKS, "what the tasks are", &Tasks::NAMES),
-        Param::choice(ids::param::TRANSPORT, "what messages go through", &TRANSPORTS),
+        Param::int(ids::param::BYTES, "message size, bytes", 1..=1 << 24),
+        Param::choice(ids::param::TASKS, "processes or threads", &Tasks::NAMES),
+        Param::choice(ids::param::TRANSPORT, "what carries the messages", &TRANSPORTS),
     ],
     points: single_point,
     ..Benchmark::PINNED
@@ -151,7 +150,7 @@ impl Options {
         ])
     }
 
-    /// Estimated seconds of a visit on so many CPUs.
+    /// Estimated seconds of a visit on this number of CPUs.
     pub fn seconds(params: &Params, cpus: usize) -> f64 {
         let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
         let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));
@@ -162,11 +161,11 @@ impl Options {
 }
 
 fn candidate(bench: BenchId, scope: &Scope, options: &Options, priority: u32) -> Candidate {
-    match scope.floor.free(&["tasks"]) {
+    match scope.placements.free(&["tasks"]) {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench, placement, priority, 0.0);
             candidate.case.params = options.params();
-            candidate.seconds = Options::seconds(&candidate.case.params, scope.floor.cpus().len());
+            candidate.seconds = Options::seconds(&candidate.case.params, scope.placements.cpus().len());
             // Page tables, stacks and buffers of a task.
             candidate.memory(options.groups * options.fds * 2 * (256 << 10))
         }
@@ -201,17 +200,21 @@ fn setup(params: &Params, stamped: bool) -> anyhow::Result<Setup> {
     };
     let word = |name: ParamId| params.get(name).and_then(Value::text).unwrap_or_default();
     let bytes = number(ids::param::BYTES)?;
-    ensure!(!stamped || bytes >= board::STAMP, "a message with its time has at least {} bytes", board::STAMP);
+    ensure!(
+        !stamped || bytes >= board::STAMP,
+        "a message with a time stamp needs at least {} bytes",
+        board::STAMP
+    );
     Ok(Setup {
         groups: number(ids::param::GROUPS)?,
         fds: number(ids::param::FDS)?,
         loops: number(ids::param::LOOPS)?,
         bytes,
-        tasks: Tasks::named(word(ids::param::TASKS)).context("tasks are processes or threads")?,
+        tasks: Tasks::named(word(ids::param::TASKS)).context("the tasks must be processes or threads")?,
         transport: TRANSPORTS
             .into_iter()
             .find(|name| *name == word(ids::param::TRANSPORT))
-            .with_context(|| format!("messages go through {}", TRANSPORTS.join(", ")))?,
+            .with_context(|| format!("the transport must be one of {}", TRANSPORTS.join(", ")))?,
         stamped,
         kept: false,
     })
@@ -222,22 +225,22 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
     let wanted = sampler.pass().is_multiple_of(second::ONE_OF);
     let (ran, beside) = second::run(&setup, sampler.clock(), wanted)?;
     check_answer(ran.messages == setup.messages(), || {
-        format!("{} messages arrived of {}", ran.messages, setup.messages())
+        format!("{} of {} messages arrived", ran.messages, setup.messages())
     })?;
-    check_answer(ran.intact, || "a message arrived that is not what was sent".to_string())?;
+    check_answer(ran.intact, || "a message arrived with wrong content".to_string())?;
     let counted = ran.voluntary + ran.involuntary;
     if let Some(switches) = ran.switches {
         // Every switch of a task is one of the machine; the ends of both windows may differ by a
         // few.
         check_answer(switches >= counted * 0.99 - 50.0, || {
-            format!("the tasks count {counted} switches, the whole machine only {switches}")
+            format!("the tasks count {counted} switches, the whole host only {switches}")
         })?;
     }
     emit(&setup, &ran, sampler)?;
     beside.map_or(Ok(()), |beside| emit_beside(&setup, &ran, beside, sampler))
 }
 
-fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
+fn emit(setup: &Setup, ran: &RunResult, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ns = ran.wall_ns;
     let one = |value: f64| Some(Packed::Same(value));
     let beside = Covariates {
@@ -275,14 +278,19 @@ fn emit(setup: &Setup, ran: &Ran, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// What the second run has told.
-fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) -> anyhow::Result<()> {
+fn emit_beside(
+    setup: &Setup,
+    ran: &RunResult,
+    beside: SecondRun,
+    sampler: &mut Sampler,
+) -> anyhow::Result<()> {
     let ns = ran.wall_ns;
     let of_threads = |own: Option<f64>, other: Option<f64>| if own.is_none() { other } else { None };
     let migrations = of_threads(ran.migrations, beside.migrations);
     let wait = of_threads(ran.wait_ns, beside.wait_ns).map(|ns| ns / 1e9);
     if beside.loops < setup.loops && (migrations.is_some() || wait.is_some()) {
         let of = format!("{} of {} loops", beside.loops, setup.loops);
-        sampler.facts().notes.push(format!("migrations and waiting are of a run with {of}"));
+        sampler.facts().notes.push(format!("migrations and waiting come from a second run with {of}"));
     }
     for (metric, value) in [(ids::metric::MIGRATIONS, migrations), (ids::metric::WAIT, wait)] {
         value.map_or(Ok(()), |value| sampler.value(Params::new(), metric, value, ns))?;
@@ -293,15 +301,15 @@ fn emit_beside(setup: &Setup, ran: &Ran, beside: Beside, sampler: &mut Sampler) 
             sampler.value(Params::new(), ids::metric::MASKED_SHARE, shares.masked, ns)?;
             if shares.full {
                 let samples = shares.samples;
-                sampler.facts().notes.push(format!("the shares of locks are of the first {samples} samples"));
+                sampler.facts().notes.push(format!("lock shares come from the first {samples} samples"));
             }
         }
-        Err(why) => sampler.facts().notes.push(format!("no share of locks: {why}")),
+        Err(why) => sampler.facts().notes.push(format!("no lock shares: {why}")),
     }
     Ok(())
 }
 
 /// One run in this very process, as the original does it. The caller has a single thread.
-pub fn once(options: &Options) -> anyhow::Result<Ran> {
+pub fn once(options: &Options) -> anyhow::Result<RunResult> {
     Ok(crew::run(&setup(&options.params(), false)?, Clock::Raw, None)?.0)
 }

@@ -23,7 +23,7 @@ const fn longer(name: MetricId, title: &'static str) -> Metric {
     value(name, title, "ns", Better::Lower)
 }
 
-const EXIT: Metric = latency_ns(ids::metric::EXIT, "asking cpuid, an exit in a guest").aside();
+const EXIT: Metric = latency_ns(ids::metric::EXIT, "cpuid, an exit in a guest").aside();
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -41,8 +41,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
                  every hypervisor answers itself.",
         source: file!(),
         metrics: &[
-            latency_ns(ids::metric::LATENCY, "time of a barrier"),
-            longer(ids::metric::INTERRUPT, "interrupt and its answer"),
+            latency_ns(ids::metric::LATENCY, "membarrier"),
+            longer(ids::metric::INTERRUPT, "interrupt and answer"),
             EXIT,
         ],
         params: &[STATE],
@@ -66,7 +66,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         source: file!(),
         metrics: &[
             latency_ns(ids::metric::LATENCY, "arming and disarming"),
-            longer(ids::metric::REPROGRAM, "two writes of the hardware"),
+            longer(ids::metric::REPROGRAM, "two hardware writes"),
             EXIT,
         ],
         params: &[EXPIRY],
@@ -79,8 +79,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
 const ROW: Benchmark =
     Benchmark { from: Depth::Full, hidden: true, budget_s: Some(180.0), ..Benchmark::PINNED };
 
-const STATE: Param = Param::choice(ids::param::STATE, "what the other thread does", &["running", "away"]);
-const EXPIRY: Param = Param::choice(ids::param::EXPIRY, "when the timer would expire", &["near", "far"]);
+const STATE: Param = Param::choice(ids::param::STATE, "state of the other thread", &["running", "away"]);
+const EXPIRY: Param = Param::choice(ids::param::EXPIRY, "expiry of the timer", &["near", "far"]);
 
 fn states(_: &Case) -> Vec<Params> {
     ["running", "away"].map(|state| point(ids::param::STATE, state)).to_vec()
@@ -92,11 +92,11 @@ fn expiries(_: &Case) -> Vec<Params> {
 
 /// The two nearest CPUs that are not threads of one core, else any two.
 pub(super) fn nearest_two(scope: &Scope, roles: [&'static str; 2]) -> Result<Placement, String> {
-    let pairs = scope.floor.pairs(roles).into_iter();
+    let pairs = scope.placements.pairs(roles).into_iter();
     let pairs = pairs.filter_map(|(distance, pair)| Some((distance, pair.ok()?)));
     let two = pairs.filter(|(distance, _)| *distance != Distance::SameCpu);
     let nearest = two.min_by_key(|(distance, _)| (*distance == Distance::SmtSibling, *distance));
-    nearest.map(|(_, placement)| placement).ok_or_else(|| "two usable CPUs are needed".to_string())
+    nearest.map(|(_, placement)| placement).ok_or_else(|| "needs two usable CPUs".to_string())
 }
 
 fn ipi_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -182,7 +182,7 @@ impl Drop for Other {
 }
 
 fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let cpus = case.placement.seats.get(1).map(|seat| &seat.cpus).context("the case has one seat")?;
+    let cpus = case.placement.seats.get(1).map(|seat| &seat.cpus).context("the case has only one CPU")?;
     membarrier::register().context("this kernel refuses membarrier")?;
     let other = Other::start(cpus)?;
     let clock = sampler.clock();
@@ -190,7 +190,7 @@ fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::STATE, state)).stretch(STRETCH)
     };
     let mut fastest = 0.0_f64;
-    sampler.time_in_turn([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
+    sampler.time_alternating([at("running"), at("away")], ids::metric::INTERRUPT, |which, iterations| {
         for _ in 0..TRIES {
             if which == 0 {
                 other.run()?
@@ -211,7 +211,7 @@ fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 return Ok(ns);
             }
         }
-        bail!("other work had the second CPU in each of {TRIES} windows")
+        bail!("other work used the second CPU in each of {TRIES} samples")
     })?;
     exits(sampler, point(ids::param::STATE, "away"))
 }
@@ -259,7 +259,7 @@ fn timer(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let at = |expiry: &'static str| {
         Point::new(ids::metric::LATENCY, 1.0).at(point(ids::param::EXPIRY, expiry)).stretch(STRETCH)
     };
-    sampler.time_in_turn([at("near"), at("far")], ids::metric::REPROGRAM, |which, iterations| {
+    sampler.time_alternating([at("near"), at("far")], ids::metric::REPROGRAM, |which, iterations| {
         let after = if which == 0 { NEAR } else { FAR };
         let begin = clock.now();
         for _ in 0..iterations {
@@ -270,7 +270,7 @@ fn timer(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         }
         Ok(clock.now() - begin)
     })?;
-    check_answer(unarmed == 0, || format!("{unarmed} timers of an hour had expired at once"))?;
+    check_answer(unarmed == 0, || format!("{unarmed} one-hour timers expired at once"))?;
     exits(sampler, point(ids::param::EXPIRY, "far"))
 }
 

@@ -22,10 +22,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              lengths alternate.",
     source: file!(),
     metrics: &[
-        quantile_us(ids::metric::WAKE_P50, "until it runs, median", 0.5),
-        quantile_us(ids::metric::WAKE_P99, "until it runs, 99th percentile", 0.99).aside(),
+        quantile_us(ids::metric::WAKE_P50, "wake-up delay, median", 0.5),
+        quantile_us(ids::metric::WAKE_P99, "wake-up delay, 99th percentile", 0.99).aside(),
     ],
-    params: &[Param::int(ids::param::IDLE_US, "how long the partner has slept, us", 1..=1_000_000)],
+    params: &[Param::int(ids::param::IDLE_US, "sleep of the partner, µs", 1..=1_000_000)],
     view: &View::Table,
     from: Depth::Full,
     hidden: true,
@@ -54,7 +54,9 @@ fn points(_: &Case) -> Vec<Params> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let clock = sampler.clock();
-    let [_, sleeper, ..] = case.placement.seats.as_slice() else { anyhow::bail!("the case has one seat") };
+    let [_, sleeper, ..] = case.placement.seats.as_slice() else {
+        anyhow::bail!("the case has only one CPU")
+    };
     let mut partner = Partner::start(&sleeper.cpus, Wait::Sleep, || Ok(move |_| Ok(clock.now().to_bits())))?;
     let mut waits: [Vec<u64>; 3] = Default::default();
     let begin = clock.now();
@@ -70,7 +72,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let told = clock.now();
             let ran = f64::from_bits(partner.ask(0)?);
             check_answer(ran >= told - CLOCKS_APART, || {
-                format!("the partner ran {:.0} ns before it was woken", told - ran)
+                format!("the partner ran {:.0} ns before its wake-up", told - ran)
             })?;
             waits[which].push((ran - told).max(1.0) as u64);
         }

@@ -1,4 +1,4 @@
-//! Who else uses the memory and the shared cache while nothing of ours runs, in the order of time.
+//! How far others use the memory and the shared cache while Assay rests, in the order of time.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -30,12 +30,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              Sums and ends of walks are checked.",
     source: file!(),
     metrics: &[
-        Metric::new(ids::metric::CACHE, "cache that one CPU gets", "MiB", Better::Higher, Form::Value),
-        latency_ns(ids::metric::LATENCY, "load from memory, at rest").aside(),
-        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU, at rest").aside(),
-        fact(ids::metric::SIZE, "working set of each look", "MiB"),
-        fact(ids::metric::KEPT, "its lines in a cache after 0.25 ms", ""),
-        fact(ids::metric::MOMENT, "when each look began", "ms"),
+        Metric::new(ids::metric::CACHE, "L3 that one task can use", "MiB", Better::Higher, Form::Value),
+        latency_ns(ids::metric::LATENCY, "memory latency at rest").aside(),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU at rest").aside(),
+        fact(ids::metric::SIZE, "working set of each probe", "MiB"),
+        fact(ids::metric::KEPT, "its lines still cached after 0.25 ms", ""),
+        fact(ids::metric::MOMENT, "start of each probe", "ms"),
     ],
     params: &[],
     view: &View::Table,
@@ -50,45 +50,40 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// From look to look: a tenth of the time is ours.
 const EVERY_NS: f64 = 75e6;
 /// And the least time from the end of one to the next.
-const LEAST_REST_NS: f64 = 10e6;
+const MIN_REST_NS: f64 = 10e6;
 /// Windows of the profile that a visit lasts, and its longest time, ns.
 const WINDOWS: f64 = 800.0;
-const MOST_NS: f64 = 4e9;
+const MAX_NS: f64 = 4e9;
 /// Working sets: smaller ones are no last-level cache, larger ones take too long to read.
-const LEAST_BYTES: u64 = 1 << 20;
-const MOST_BYTES: u64 = 64 << 20;
+const MIN_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Fewer pages than this has do not tell latency.
-const LEAST_MEMORY: u64 = 8 << 20;
+const MIN_MEMORY: u64 = 8 << 20;
 
 /// The case's input that names the largest working set, bytes.
 const LARGEST: &str = "largest";
 
 /// Sizes of working sets, bytes.
 fn sizes(largest: u64) -> Vec<u64> {
-    std::iter::successors(Some(LEAST_BYTES), |size| Some(2 * size))
+    std::iter::successors(Some(MIN_BYTES), |size| Some(2 * size))
         .take_while(|size| *size <= largest)
         .collect()
 }
 
 /// Looks of a visit: whole turns of all sizes, one at least.
 fn looks(window_ns: f64, sizes: usize) -> usize {
-    let wanted = ((WINDOWS * window_ns).min(MOST_NS) / EVERY_NS) as usize;
+    let wanted = ((WINDOWS * window_ns).min(MAX_NS) / EVERY_NS) as usize;
     (wanted / sizes).max(1) * sizes
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("watcher") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
-    let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(LEAST_MEMORY, MOST_BYTES);
-    let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= LEAST_MEMORY)
+    let Ok(placement) = scope.placements.one_cpu("watcher") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
+    let twice = last_level_bytes(scope.machine, &placement).saturating_mul(2).clamp(MIN_MEMORY, MAX_BYTES);
+    let Some(largest) = sizes(twice.min(scope.memory_bytes)).pop().filter(|largest| *largest >= MIN_MEMORY)
     else {
-        let why = format!(
-            "{} MiB are needed, and {} MiB may be used",
-            LEAST_MEMORY >> 20,
-            scope.memory_bytes >> 20
-        );
+        let why =
+            format!("needs {} MiB of memory; {} MiB may be used", MIN_MEMORY >> 20, scope.memory_bytes >> 20);
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     };
     let looks = looks(scope.windows.window_ns, sizes(largest).len());
@@ -108,9 +103,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let memory = resident(largest, case.placement.pages, &nodes, |index| word(0, index))?;
     note_memory(sampler, &memory, &nodes);
     let mut memory = Rc::new(memory);
-    let read = streams(Op::Read).into_iter().next().context("no loop that reads")?;
+    let read = streams(Op::Read).into_iter().next().context("no read loop for this CPU")?;
     let mut prober = Prober::at_rest(largest, read, clock, sampler.seed())
-        .context("its pages are too few or too small to look at")?;
+        .context("its pages are too few or too small to measure")?;
     let sizes = sizes(largest);
     let count = looks(sampler.windows().window_ns, sizes.len());
     // Sizes in a random order, a new one each turn: what comes and goes meets all of them.
@@ -123,12 +118,10 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         for (at, size) in order.into_iter().enumerate() {
             let due = (turn * sizes.len() + at) as f64 * EVERY_NS;
             // Late looks on slow machines leave time for others as well.
-            let rest = (begin + due - clock.now()).max(LEAST_REST_NS);
+            let rest = (begin + due - clock.now()).max(MIN_REST_NS);
             std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);
-            check_answer(look.is_some(), || {
-                format!("a walk through {size} bytes, or a sum, came out wrong")
-            })?;
+            check_answer(look.is_some(), || format!("a walk through {size} bytes, or a sum, was wrong"))?;
             seen.extend(look.map(|look| (size as f64 / f64::from(1 << 20), look)));
         }
     }
@@ -158,7 +151,7 @@ fn gets(turn: &[[f64; 2]]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal::{cases as planned, this_machine, visit_row};
     use machine::{Cache, CacheKind, Machine};
     use model::vocabulary::MetricId;
@@ -178,9 +171,10 @@ mod tests {
             })
             .into_iter()
             .collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let (depth, windows) = (Depth::Full, Depth::Full.windows());
-        let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false };
+        let scope =
+            Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false };
         let candidate = cases(&BENCHMARKS[0], &scope).remove(0);
         assert!(candidate.memory_bytes <= memory_bytes);
         candidate.case.inputs.get(LARGEST).and_then(|bytes| bytes.parse().ok())

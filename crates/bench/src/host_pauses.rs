@@ -12,7 +12,7 @@ use sys::crew::{Body, Team};
 
 mod watcher;
 
-use watcher::{Board, Counts, Seen, Watcher};
+use watcher::{Board, Counts, CpuPauses, Watcher};
 
 const fn share(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "%", Better::Lower, Form::Value)
@@ -41,18 +41,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[
         share(ids::metric::WITHHELD, "withheld by the host"),
         share(ids::metric::BY_TASKS, "taken by other tasks").aside(),
-        share(ids::metric::PAUSED, "in all gaps").aside(),
-        value(ids::metric::LONGEST, "longest gap without a task", "us", Better::Lower),
-        value(ids::metric::RATE, "withheld so often", "1/s", Better::Lower),
-        gap(ids::metric::GAP_P50, "gap, median", 0.5),
-        gap(ids::metric::GAP_P99, "gap, 99th percentile", 0.99),
-        gap(ids::metric::GAP_P999, "gap, 99.9th percentile", 0.999),
-        gap(ids::metric::GAP_MAX, "gap, longest", 1.0),
-        value(ids::metric::CLOCK, "core clock while all are busy", "GHz", Better::Higher),
-        share(ids::metric::STOLEN, "stolen, as the kernel counts").aside(),
-        share(ids::metric::INTERRUPTS, "in interrupts, as the kernel counts").aside(),
+        share(ids::metric::PAUSED, "in all pauses").aside(),
+        value(ids::metric::LONGEST, "longest pause by the host", "us", Better::Lower),
+        value(ids::metric::RATE, "pauses by the host", "1/s", Better::Lower),
+        gap(ids::metric::GAP_P50, "pause, median", 0.5),
+        gap(ids::metric::GAP_P99, "pause, 99th percentile", 0.99),
+        gap(ids::metric::GAP_P999, "pause, 99.9th percentile", 0.999),
+        gap(ids::metric::GAP_MAX, "pause, longest", 1.0),
+        value(ids::metric::CLOCK, "core clock with all CPUs busy", "GHz", Better::Higher),
+        share(ids::metric::STOLEN, "steal, as the kernel reports").aside(),
+        share(ids::metric::INTERRUPTS, "in interrupts, as the kernel reports").aside(),
         fact(ids::metric::WATCHED, "time watched", "s"),
-        Metric::new(ids::metric::PAUSE, "length of a pause", "us", Better::Lower, Form::Value).detail(),
+        Metric::new(ids::metric::PAUSE, "length of each pause", "us", Better::Lower, Form::Value).detail(),
     ],
     params: &[Param::cpu(ids::param::CPU, "CPU that was watched")],
     view: &View::Table,
@@ -71,18 +71,18 @@ const WAITED: f64 = 0.5;
 
 /// A visit lasts 500 of the profile's windows, within these bounds, ns.
 const WINDOWS: f64 = 500.0;
-const LEAST_NS: f64 = 50e6;
-const MOST_NS: f64 = 3e9;
+const MIN_NS: f64 = 50e6;
+const MAX_NS: f64 = 3e9;
 
 fn watch_ns(window_ns: f64) -> f64 {
-    (WINDOWS * window_ns).clamp(LEAST_NS, MOST_NS)
+    (WINDOWS * window_ns).clamp(MIN_NS, MAX_NS)
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.all("watcher");
+    let placement = scope.placements.all("watcher");
     let cpus = placement.seats.len();
     if cpus == 0 {
-        return vec![Candidate::unmet(bench.id, "all", "no CPU is known to be usable".to_string())];
+        return vec![Candidate::unmet(bench.id, "all", "no usable CPU found".to_string())];
     }
     let seconds = 0.1 + cpus as f64 * 1e-3 + watch_ns(scope.windows.window_ns) / 1e9;
     vec![Candidate::new(bench.id, placement, 100, seconds).memory(Board::bytes(cpus))]
@@ -122,10 +122,10 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let ns = lap.end_ns - origin;
         check_answer(lap.answer == gaps && paused_ns <= ns, || {
             let (all, us) = (lap.answer, paused_ns / 1e3);
-            format!("CPU {cpu}: {gaps} of {all} gaps are kept, of {us:.0} us in {ns:.0} ns")
+            format!("CPU {cpu}: {gaps} of {all} gaps were kept, {us:.0} µs in {ns:.0} ns")
         })?;
         if lost > 0 {
-            let remark = format!("CPU {cpu}: of its pauses the last {lost} are counted, not kept");
+            let remark = format!("CPU {cpu}: its last {lost} pauses were counted but not kept");
             sampler.facts().notes.push(remark);
         }
         emit(sampler, cpu, origin, ns, seen)?;
@@ -134,7 +134,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: Seen) -> anyhow::Result<()> {
+fn emit(sampler: &mut Sampler, cpu: u32, origin: f64, ns: f64, seen: CpuPauses) -> anyhow::Result<()> {
     let (mut withheld, mut by_tasks, mut longest, mut count) = (0.0, 0.0, 0.0_f64, 0.0);
     for pause in &seen.pauses {
         if pause.waited_ns >= WAITED * pause.length_ns {

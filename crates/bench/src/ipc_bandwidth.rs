@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::SocketType;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 
-use super::occupancy::{CLASS, OCCUPANCY, Spot};
+use super::occupancy::{CLASS, CpuNote, OCCUPANCY};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, Param, Point, Sampler, Scope, check_answer, point};
 use crate::row::{gb_per_s, log_curve, note, value};
@@ -22,10 +22,10 @@ use model::{Better, Case, Params, Placement};
 const BANDWIDTH: Benchmark = Benchmark {
     source: file!(),
     metrics: &[
-        gb_per_s(ids::metric::BANDWIDTH, "gross bandwidth"),
-        gb_per_s(ids::metric::COPY, "data copied in and out").aside(),
-        note(ids::metric::COPY_SHARE, "share of the time that copying takes", ""),
-        value(ids::metric::NET, "bandwidth less the copying", "GB/s", Better::Higher),
+        gb_per_s(ids::metric::BANDWIDTH, "bandwidth"),
+        gb_per_s(ids::metric::COPY, "copying in and out").aside(),
+        note(ids::metric::COPY_SHARE, "share of time spent copying", ""),
+        value(ids::metric::NET, "bandwidth without copying", "GB/s", Better::Higher),
         OCCUPANCY,
     ],
     params: &[Param::int(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
@@ -198,7 +198,7 @@ struct Flow {
     sender: Watch,
     message: Vec<u8>,
     next: u64,
-    spot: Spot,
+    spot: CpuNote,
 }
 
 /// Both sides note where they are after so many messages: every 8 KiB at least, and no more often
@@ -215,13 +215,13 @@ impl Flow {
         bytes: u64,
         numbers: impl Iterator<Item = u64>,
     ) -> anyhow::Result<Flow> {
-        let spot = Spot::new().context("cannot map memory to share")?;
+        let spot = CpuNote::new().context("cannot map shared memory")?;
         let (reads, sender) =
             pair::fork_beside(placement, (reads, writes), |writes| send_all(&writes, bytes, numbers, &spot))?;
         Ok(Flow { reads, sender, message: vec![0; bytes as usize], next: 0, spot })
     }
 
-    /// Reads so many messages whole and looks at the numbers of each.
+    /// Reads this many messages whole and checks the numbers of each.
     fn receive(&mut self, messages: u64) -> anyhow::Result<()> {
         let Flow { reads, sender, message, next, spot } = self;
         for _ in 0..messages {
@@ -229,16 +229,14 @@ impl Flow {
             while got < message.len() {
                 let read = || -> io::Result<usize> { Ok(rustix::io::read(&*reads, &mut message[got..])?) };
                 match sender.patiently("hear from", read)? {
-                    0 => anyhow::bail!("the partner is gone after {next} messages"),
+                    0 => anyhow::bail!("the partner ended after {next} messages"),
                     bytes => got += bytes,
                 }
             }
             let words = message.as_chunks::<8>().0;
             let numbers = [0, mark(*next, words.len())].map(|at| u64::from_ne_bytes(words[at]));
             if numbers != [*next; 2] {
-                check_answer(false, || {
-                    format!("message {next} holds {numbers:?} where its number should be")
-                })?;
+                check_answer(false, || format!("message {next} holds {numbers:?} instead of its number"))?;
             }
             *next += 1;
             if next.is_multiple_of(look_every(message.len() as u64)) {
@@ -255,12 +253,12 @@ impl Flow {
     }
 }
 
-/// The sender's side: goes on until nobody reads any more.
+/// The sender's side: sends until the reader closes.
 fn send_all(
     writes: &OwnedFd,
     bytes: u64,
     numbers: impl Iterator<Item = u64>,
-    spot: &Spot,
+    spot: &CpuNote,
 ) -> anyhow::Result<()> {
     let mut message = vec![0u8; bytes as usize];
     for number in numbers {
@@ -324,7 +322,7 @@ impl Copier {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        check_answer(self.to == self.from, || "a copy of a message differs from it".to_string())
+        check_answer(self.to == self.from, || "a copy of a message differs from the message".to_string())
     }
 }
 
@@ -368,7 +366,7 @@ mod tests {
             for make in [pipe, unix, tcp] {
                 let mut flow = Flow::start(&free(), make().expect("ends"), 512, 0..7).expect("a sender");
                 let error = flow.receive(8).expect_err("seven came").to_string();
-                assert!(error.contains("gone after 7 messages"), "{error}");
+                assert!(error.contains("ended after 7 messages"), "{error}");
             }
         });
     }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::occupancy::{CLASS, OCCUPANCY, Spot};
+use super::occupancy::{CLASS, CpuNote, OCCUPANCY};
 use super::pair::{self, Watch, again, channel};
 use super::{Benchmark, Candidate, Depth, LATENCY_US, Point, Sampler, Scope, check_answer};
 use model::vocabulary::ipc as ids;
@@ -75,7 +75,7 @@ fn unix() -> anyhow::Result<Door> {
     let make = || -> rustix::io::Result<Door> {
         let kind = SocketType::STREAM;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
-        // Without a name of ours the kernel finds a free abstract one.
+        // Without a name the kernel chooses a free abstract one.
         rustix::net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
         let address = rustix::net::getsockname(&socket)?;
         Ok((socket, address))
@@ -110,7 +110,7 @@ struct Caller {
     counts: OwnedFd,
     partner: Watch,
     connected: u64,
-    spot: Spot,
+    spot: CpuNote,
 }
 
 impl Caller {
@@ -119,7 +119,7 @@ impl Caller {
         rustix::net::listen(&listener, QUEUE).context("cannot listen")?;
         let (counts, tells) = rustix::pipe::pipe().context("cannot make a pipe")?;
         let ends = (counts, (listener, tells));
-        let spot = Spot::new().context("cannot map memory to share")?;
+        let spot = CpuNote::new().context("cannot map shared memory")?;
         let (counts, partner) =
             pair::fork_beside(placement, ends, |(listener, tells)| accept(&listener, &tells, guests, &spot))?;
         Ok(Caller { address, counts, partner, connected: 0, spot })
@@ -135,7 +135,7 @@ impl Caller {
         match accepted == *connected {
             true => Ok(()),
             false => {
-                check_answer(false, || format!("{connected} connections were made, and {accepted} accepted"))
+                check_answer(false, || format!("{connected} connections were opened but {accepted} accepted"))
             }
         }
     }
@@ -163,7 +163,7 @@ impl Caller {
 }
 
 /// The partner's side.
-fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64, spot: &Spot) -> anyhow::Result<()> {
+fn accept(listener: &OwnedFd, tells: &OwnedFd, guests: u64, spot: &CpuNote) -> anyhow::Result<()> {
     for accepted in 1..=guests {
         drop(again(|| Ok(rustix::net::accept_with(listener, SocketFlags::CLOEXEC)?))?);
         if accepted.is_multiple_of(BATCH) {
@@ -193,7 +193,7 @@ mod tests {
         let mut caller = Caller::start(&free(), unix().expect("a door"), u64::MAX).expect("a partner");
         caller.connected = 1;
         let error = caller.batch().expect_err("one more than there were").to_string();
-        assert_eq!(error, "17 connections were made, and 16 accepted");
+        assert_eq!(error, "17 connections were opened but 16 accepted");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Two processes that play ping-pong over two pipes, wherever they may sit.
 
 use super::occupancy::{self, CLASS, OCCUPANCY};
-use super::pair::{self, Play, ROLES, channel};
+use super::pair::{self, PairPlan, ROLES, channel};
 use super::{Benchmark, Candidate, Depth, Sampler, Scope};
 use crate::placement::{Distance, awake};
 use crate::row::per_second;
@@ -56,14 +56,14 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             pair::settling_s(&placement),
         );
         let mut candidate = Candidate::new(bench.id, placement, 85, seconds);
-        occupancy::tell(&mut candidate.case, scope.floor);
+        occupancy::tell(&mut candidate.case, scope.placements);
         candidate
     };
-    let mut candidates = vec![match scope.floor.free(&ROLES) {
+    let mut candidates = vec![match scope.placements.free(&ROLES) {
         Ok(free) => candidate(free),
         Err(why) => return vec![Candidate::unmet(bench.id, "free", why)],
     }];
-    let pairs = scope.floor.pairs(ROLES);
+    let pairs = scope.placements.pairs(ROLES);
     // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
     let wanted = pairs.into_iter().filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok());
     for (distance, pair) in wanted {
@@ -81,6 +81,6 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let stretch = pair::stretch(sampler.windows(), &case.placement, WINDOW_NS);
-    let play = Play { metric: ids::metric::ROUND_TRIPS, stretch, wakeup_ns: 4e6 };
+    let play = PairPlan { metric: ids::metric::ROUND_TRIPS, stretch, wakeup_ns: 4e6 };
     pair::visit(case, sampler, play, channel::pipes)
 }

@@ -36,18 +36,18 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-const LATENCY: Metric = latency_us(ids::metric::LATENCY, "time of a round");
+const LATENCY: Metric = latency_us(ids::metric::LATENCY, "round");
 
 /// Less than a system call to a long time slice's beginning, ns.
 const WORK_NS: [u64; 9] = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
 
 /// Rounds that a window has at least: a free pair moves within tens of them.
-const LEAST_ROUNDS: f64 = 16.0;
+const MIN_ROUNDS: f64 = 16.0;
 /// What waking a CPU from idle may take where it is dearest, ns: for the length of windows.
 const DEAREST_WAKE_NS: f64 = 100e3;
 
 fn window_ns(work_ns: u64) -> f64 {
-    pair::WINDOW_NS.max(LEAST_ROUNDS * (2.0 * work_ns as f64 + DEAREST_WAKE_NS))
+    pair::WINDOW_NS.max(MIN_ROUNDS * (2.0 * work_ns as f64 + DEAREST_WAKE_NS))
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -69,7 +69,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ghz = core_clock_ghz(sampler.clock());
     let mut pair = Pair::start(&case.placement, sampler.clock(), || {
         let [ping, pong] = channel::pipes()?;
-        let busy = |end, partner| Busy { end, lines: lines.clone(), partner };
+        let busy = |end, partner| WorkingEnd { end, lines: lines.clone(), partner };
         Ok([busy(ping, false), busy(pong, true)])
     })?;
     pair.spot.watch(case);
@@ -91,25 +91,25 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 const ROUNDS: usize = 0;
 
 /// An end whose owner works: ping after it has sent, pong before it answers.
-struct Busy<E> {
+struct WorkingEnd<E> {
     end: E,
     lines: Rc<Lines>,
     partner: bool,
 }
 
-impl<E> Busy<E> {
+impl<E> WorkingEnd<E> {
     /// An error when the sum is wrong: the game ends, and with it the visit.
     fn work(&self) -> io::Result<()> {
         let rounds = self.lines[ROUNDS].load(Ordering::Acquire);
         let sum = add_chain(rounds, 1, 3);
         match sum == add_chain_answer(rounds, 1, 3) {
             true => Ok(()),
-            false => Err(io::Error::other(format!("{rounds} rounds of additions came to {sum}"))),
+            false => Err(io::Error::other(format!("{rounds} rounds of additions gave {sum}"))),
         }
     }
 }
 
-impl<E: End> End for Busy<E> {
+impl<E: End> End for WorkingEnd<E> {
     fn enter(&mut self) -> io::Result<()> {
         self.end.enter()
     }

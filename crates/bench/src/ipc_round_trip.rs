@@ -3,7 +3,7 @@
 
 use super::leaves::key_of;
 use super::occupancy::{CLASS, OCCUPANCY};
-use super::pair::{self, Play, channel, lines};
+use super::pair::{self, PairPlan, channel, lines};
 use super::{Benchmark, Candidate, Depth, Metric, Sampler, Scope};
 use crate::placement::Distance;
 use crate::row::latency_us;
@@ -33,7 +33,7 @@ const ROUND_TRIP: Benchmark = Benchmark {
     ..Benchmark::PINNED
 };
 
-const ROUND_TRIP_US: Metric = latency_us(ids::metric::LATENCY, "full round trip");
+const ROUND_TRIP_US: Metric = latency_us(ids::metric::LATENCY, "round trip");
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -220,7 +220,7 @@ fn one_cpu_first(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 fn apart_only(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let apart = |candidate: Candidate| match pair::on_one_cpu(&candidate.case.placement) {
         true => {
-            let why = "two spinners on one CPU would wait for the end of each other's time slice";
+            let why = "two spinning tasks need two CPUs";
             Candidate::unmet(bench.id, Distance::SameCpu.name(), why.to_string())
         }
         false => candidate,
@@ -236,7 +236,7 @@ fn play<E: pair::End>(
     pair::visit(case, sampler, told(case, sampler, pair::WAKEUPS_NS), make)
 }
 
-fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> Play {
+fn told(case: &Case, sampler: &Sampler, wakeup_ns: f64) -> PairPlan {
     let stretch = pair::stretch(sampler.windows(), &case.placement, pair::WINDOW_NS);
-    Play { metric: ids::metric::LATENCY, stretch, wakeup_ns }
+    PairPlan { metric: ids::metric::LATENCY, stretch, wakeup_ns }
 }

@@ -41,7 +41,7 @@ pub fn leaves(case: &Case) -> Option<Leaves> {
 /// Where a visit may make its set.
 pub fn key_of(case: &Case) -> SharedKey {
     match case.inputs.get(SET_KEY) {
-        None => Err("nobody keeps a journal of it".to_string()),
+        None => Err("it is in no journal".to_string()),
         Some(text) => text.parse().map_err(|_| text.clone()),
     }
 }

@@ -10,7 +10,7 @@
 // Tests may be long tables.
 #![cfg_attr(test, allow(clippy::too_many_lines))]
 
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::row::{latency_ns, latency_us};
 use machine::Machine;
 use model::vocabulary::kernel::metric::LATENCY;
@@ -36,19 +36,19 @@ mod tournament;
 
 pub use buckets::histogram;
 pub use disk::{
-    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MOST_JOBS as MOST_DISK_JOBS,
-    Wish as DiskWish, not_on_a_device, wished as disk_cases,
+    DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, MAX_JOBS as MAX_DISK_JOBS,
+    Overrides as DiskOverrides, not_on_a_device, wished as disk_cases,
 };
 pub use file::DROP_CACHES;
 pub use guard::{FLOOR, FORMATS, NAMES, RIVAL, TIMEOUT, WANTED, WORDS, Wanted, format_of};
-pub use hackbench::{Options as Hackbench, Ran, once as hackbench_once};
+pub use hackbench::{Options as Hackbench, RunResult as HackbenchRun, once as hackbench_once};
 pub use leaves::{JOB, Leaves, SET_KEY, leaves};
-pub use memory_map::{Plant, Wish as MapWish, cases as map_cases};
+pub use memory_map::{Options as MapOptions, Plant, cases as map_cases};
 pub use neighbours::Neighbours;
 pub use network::{
-    GROUP as NETWORK, Place as NetworkPlace, TO as NETWORK_TO, Wish as NetworkWish, network_cases,
-    remote_description, seats as network_seats, serve as network_serve, wire as network_wire,
-    words as network_words,
+    GROUP as NETWORK, Overrides as NetworkOverrides, Place as NetworkPlace, TO as NETWORK_TO,
+    messages as network_messages, network_cases, remote_description, seats as network_seats,
+    serve as network_serve, wire as network_wire,
 };
 pub use nexmark::{Flink, JobManager, NEXMARK, On, Overview, is_nexmark, shares_its_cpus};
 pub use rate::{Suite as RateSuite, cases as rate_cases, copies_of as rate_copies};
@@ -132,7 +132,7 @@ pub struct Benchmark {
     pub about: &'static str,
     /// How to read the number, what a good value looks like and what moves it.
     pub reading: &'static str,
-    /// How it is measured: the steps and checks that somebody needs who doubts the number; may be
+    /// How it is measured: the steps and checks for readers who doubt the number; may be
     /// empty.
     pub method: &'static str,
     /// The source file: `file!()`.
@@ -174,18 +174,18 @@ impl Benchmark {
         budget_s: None,
         cases: pinned,
         points: single_point,
-        run: |_, _| anyhow::bail!("this row has no code to run"),
+        run: |_, _| anyhow::bail!("this benchmark has no code"),
     };
 }
 
 /// The headline of rows whose operation takes well under a microsecond.
-pub const LATENCY_NS: Metric = latency_ns(LATENCY, "time of one");
+pub const LATENCY_NS: Metric = latency_ns(LATENCY, "latency");
 /// The headline of rows whose operation takes longer.
-pub const LATENCY_US: Metric = latency_us(LATENCY, "time of one");
+pub const LATENCY_US: Metric = latency_us(LATENCY, "latency");
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench.id, placement, 80, 0.0);
             candidate.seconds = scope.seconds((bench.points)(&candidate.case).len(), 1.0, 0.0);
@@ -228,7 +228,7 @@ impl Depth {
 /// What a benchmark may plan with.
 pub struct Scope<'a> {
     pub machine: &'a Machine,
-    pub floor: &'a Floor,
+    pub placements: &'a Placements,
     pub depth: Depth,
     /// Memory that one visit may touch, bytes, all its processes together.
     pub memory_bytes: u64,
@@ -305,7 +305,7 @@ pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Resul
     }
 }
 
-/// What the parent is told of a visit that ended with an error.
+/// The reason that the parent receives for a visit that ended with an error.
 pub fn reason(error: anyhow::Error) -> Reason {
     match error.downcast_ref::<WrongAnswer>() {
         Some(wrong) => Reason::WrongAnswer(wrong.to_string()),
@@ -346,6 +346,12 @@ pub fn narrowed(case: &Case, wanted: &[Params]) -> Option<Case> {
 }
 
 impl Benchmark {
+    /// Its only candidate where no CPU may be used, with the reason.
+    fn no_cpu(&self, scope: &Scope) -> Vec<Candidate> {
+        let why = scope.placements.one_cpu("task").err().unwrap_or_default();
+        vec![Candidate::unmet(self.id, "one-cpu", why)]
+    }
+
     /// Its entry in a run file's catalogue.
     pub fn catalogue(&self) -> Title {
         Title {

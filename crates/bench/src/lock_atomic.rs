@@ -21,11 +21,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              cores and arm64 take less. The additions of all tasks must add up to the word.",
     source: file!(),
     metrics: &[LATENCY_NS, RATE, LEAST_SHARE],
-    params: &[Param::choice(
-        ids::param::OP,
-        "fetch-and-add, or load and compare-and-swap until it succeeds",
-        &OPS,
-    )],
+    params: &[Param::choice(ids::param::OP, "fetch-and-add, or compare-and-swap until it succeeds", &OPS)],
     cases: |bench, scope| crowd::cases(bench, scope, OPS.len()),
     points,
     run,

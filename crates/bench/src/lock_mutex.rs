@@ -30,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            note(ids::metric::HANDED_OVER, "turns after another task's", ""),
+            note(ids::metric::HANDED_OVER, "turns that follow another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -113,12 +113,12 @@ const STRETCH: f64 = 3.0;
 fn handover_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut pairs = crowd::pairs(scope, true);
     if scope.depth >= Depth::Standard {
-        pairs.push(("free", scope.floor.free(&["task", "task"])));
+        pairs.push(("free", scope.placements.free(&["task", "task"])));
     }
     let candidate = |(name, pair)| match pair {
         Ok(placement) => {
             let mut candidate = Candidate::new(bench.id, placement, 60, scope.seconds(1, STRETCH, 0.003));
-            occupancy::tell(&mut candidate.case, scope.floor);
+            occupancy::tell(&mut candidate.case, scope.placements);
             candidate
         }
         Err(why) => Candidate::unmet(bench.id, name, why),
@@ -169,7 +169,7 @@ fn hand_over(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let wrong: u64 = laps.iter().map(|lap| lap.answer).sum();
         let reached = lines[COUNT].load(Ordering::Acquire);
         check_answer(wrong == 0 && reached == expected, || {
-            format!("{wrong} turns came out of order, and {reached} of {expected} were counted")
+            format!("{wrong} turns were out of order, and {reached} of {expected} were counted")
         })?;
         let shares = seen.as_mut().map_or_else(Vec::new, |seen| {
             for class in 0..notes.len() {
@@ -235,7 +235,7 @@ mod tests {
         let outcome = rehearsal::with_sampler(|sampler| {
             let mut crowd = Crowd::gather(&case, sampler.clock(), 1, |lines, index| -> Body {
                 Box::new(move |target| {
-                    // As if another task had stored over one of ours.
+                    // As if another task had overwritten one of this task's stores.
                     let turns = take_turns(&lines, index as u64, target);
                     let count = &lines[COUNT];
                     count.store(count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);

@@ -10,13 +10,13 @@ use model::{Case, CpuSet, Pages, Params, Placement};
 use sys::mapping::Mapping;
 use sys::{affinity, counters};
 
-/// Sizes where the kernel tells of no cache: typical of the last fifteen years.
+/// Sizes if the kernel reports no cache: typical of the last fifteen years.
 const TYPICAL_L1: u64 = 32 << 10;
 const TYPICAL_L2: u64 = 512 << 10;
 const TYPICAL_LLC: u64 = 32 << 20;
 
 /// No block is larger, whatever a machine claims to have: more than any server holds.
-const MOST_BYTES: u64 = 1 << 46;
+const MAX_BYTES: u64 = 1 << 46;
 
 /// Data cache of one level that a CPU has, bytes, as the kernel claims.
 pub fn cache_bytes(machine: &Machine, cpu: u32, level: u32) -> Option<u64> {
@@ -55,9 +55,9 @@ pub fn last_level_bytes(machine: &Machine, placement: &Placement) -> u64 {
 pub fn beyond_caches(scope: &Scope, placement: &Placement, share: u64) -> u64 {
     let [_, l2, _] = cache_ladder(scope.machine, placement);
     let last = last_level_bytes(scope.machine, placement);
-    let wanted = last.saturating_mul(2).max(64 << 20).checked_next_power_of_two().unwrap_or(MOST_BYTES);
-    let allowed = prev_power_of_two(scope.memory_bytes / share.max(1)).min(MOST_BYTES);
-    let beyond_l2 = l2.checked_next_power_of_two().unwrap_or(MOST_BYTES).min(allowed / 4) * 4;
+    let wanted = last.saturating_mul(2).max(64 << 20).checked_next_power_of_two().unwrap_or(MAX_BYTES);
+    let allowed = prev_power_of_two(scope.memory_bytes / share.max(1)).min(MAX_BYTES);
+    let beyond_l2 = l2.checked_next_power_of_two().unwrap_or(MAX_BYTES).min(allowed / 4) * 4;
     wanted.min(allowed).max(beyond_l2).max(64 << 10)
 }
 
@@ -101,9 +101,9 @@ pub fn resident(
 pub fn written(mut memory: Mapping, fill: impl Fn(usize) -> u64) -> anyhow::Result<Mapping> {
     let bytes = memory.len();
     write(&mut memory, fill);
-    let share = memory.resident_share().context("cannot tell whether memory is resident")?;
+    let share = memory.resident_share().context("cannot check that memory is resident")?;
     if share < 1.0 {
-        bail!("only {:.1} % of {bytes} bytes stayed in memory after they were written", share * 100.0);
+        bail!("only {:.1} % of {bytes} bytes stayed in memory: free some memory", share * 100.0);
     }
     Ok(memory)
 }

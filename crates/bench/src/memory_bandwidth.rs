@@ -29,12 +29,12 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[
         gb_per_s(ids::metric::BANDWIDTH, "bandwidth"),
-        gb_per_s(ids::metric::BUS_TRAFFIC, "traffic on the memory bus, write-allocate included").aside(),
+        gb_per_s(ids::metric::BUS_TRAFFIC, "memory bus traffic with write-allocate").aside(),
     ],
     params: &[
-        Param::choice(ids::param::OP, "what is done with the memory", &OP_NAMES),
-        Param::int(ids::param::BYTES, "block of each task", 512..=1 << 46),
-        Param::int(ids::param::LLC, "last-level cache, by number", 0..=1 << 16),
+        Param::choice(ids::param::OP, "operation on the memory", &OP_NAMES),
+        Param::int(ids::param::BYTES, "block of each task, bytes", 512..=1 << 46),
+        Param::int(ids::param::LLC, "number of the last-level cache", 0..=1 << 16),
         Param::int(ids::param::NODE, "NUMA node", 0..=1 << 16),
     ],
     view: &log_curve(ids::param::BYTES),
@@ -81,11 +81,8 @@ const FORK_S: f64 = 0.5e-3;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
-    let (all, cores) = (scope.floor.all("copy"), scope.floor.one_per_core("copy"));
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let (all, cores) = (scope.placements.all("copy"), scope.placements.one_per_core("copy"));
     let (smt, many) = (cores.seats.len() < all.seats.len(), all.seats.len() > 1);
     let mut candidates = Vec::new();
     for op in OPS {
@@ -94,7 +91,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             continue;
         }
         if op == Op::CopyRep && streams(op).len() < 2 {
-            let why = "this CPU has no instruction that copies memory: see copy".to_string();
+            let why = "this CPU has no copy instruction: see copy".to_string();
             candidates.push(Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::OP, op_name(op)));
             continue;
         }
@@ -112,11 +109,11 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         }
     }
     if !many {
-        candidates.push(Candidate::unmet(bench.id, "all", "one usable CPU: see one-cpu".to_string()));
+        candidates.push(Candidate::unmet(bench.id, "all", "needs two usable CPUs: see one-cpu".to_string()));
     }
     if scope.depth > Depth::Quick {
         if !smt {
-            let why = "no two usable CPUs are known to share a core: see all".to_string();
+            let why = "needs SMT siblings: see all".to_string();
             candidates.push(Candidate::unmet(bench.id, "one-per-core", why));
         }
         candidates.extend(groups(bench, scope));
@@ -129,12 +126,12 @@ const GROUPS_MOST: usize = 64;
 
 /// What each last-level cache and each node draws by itself.
 fn groups(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let llcs: Vec<(u64, Placement)> = (0..).zip(scope.floor.per_llc("copy")).collect();
+    let llcs: Vec<(u64, Placement)> = (0..).zip(scope.placements.per_llc("copy")).collect();
     let nodes: Vec<(u64, Placement)> =
-        scope.floor.per_node("copy").into_iter().map(|(id, group)| (u64::from(id), group)).collect();
+        scope.placements.per_node("copy").into_iter().map(|(id, group)| (u64::from(id), group)).collect();
     let kinds = [
-        (ids::param::LLC, "per-llc", "one last-level cache is used or known: see all", llcs),
-        (ids::param::NODE, "per-node", "one NUMA node has usable CPUs: see all", nodes),
+        (ids::param::LLC, "per-llc", "needs a second L3: see all", llcs),
+        (ids::param::NODE, "per-node", "needs CPUs on a second NUMA node: see all", nodes),
     ];
     let mut candidates = Vec::new();
     for (param, name, why, groups) in kinds {
@@ -183,7 +180,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let sizes = memory::sizes_of(case);
     let name = case.params.get(ids::param::OP).and_then(|op| op.text()).unwrap_or_default();
     let known = OP_NAMES.iter().position(|known| *known == name);
-    let op = OPS[known.with_context(|| format!("no operation is called {name:?}"))?];
+    let op = OPS[known.with_context(|| format!("unknown operation {name:?}"))?];
     let memory_from = case.inputs.get("memory_from").and_then(|bytes| bytes.parse().ok()).unwrap_or(u64::MAX);
     let mut crew = Crew::start(case, op, sizes.iter().copied().max().unwrap_or(0), sampler)?;
     let tasks = case.placement.seats.len() as f64;

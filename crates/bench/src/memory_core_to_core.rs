@@ -33,7 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "one-way latency")],
     params: &[
-        Param::cpu(ids::param::FROM, "CPU that begins, and next to whose memory the line lies"),
+        Param::cpu(ids::param::FROM, "CPU that starts, with the line in its node's memory"),
         Param::cpu(ids::param::TO, "CPU that answers"),
     ],
     view: &matrix(ids::param::FROM, ids::param::TO),
@@ -61,18 +61,18 @@ const WAKE_NS: f64 = 200e3;
 const TRIAL_WINDOWS: f64 = 100.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.all("player");
+    let placement = scope.placements.all("player");
     let cpus = placement.cpus();
     match cpus.len() {
-        0 => return vec![Candidate::unmet(bench.id, "all", "no CPU is known to be usable".to_string())],
+        0 => return vec![Candidate::unmet(bench.id, "all", "no usable CPU found".to_string())],
         1 => {
-            let why = format!("one usable CPU ({cpus}): nobody to hand a line to");
+            let why = format!("needs two usable CPUs; only {cpus} found");
             return vec![Candidate::unmet(bench.id, "all", why)];
         }
         _ => {}
     }
     let (whole, each) = extent(scope.depth);
-    let sampled = (cpus.len() > whole && !scope.all).then(|| pairs::sample(scope.floor, each));
+    let sampled = (cpus.len() > whole && !scope.all).then(|| pairs::sample(scope.placements, each));
     let count = sampled.as_ref().map_or(cpus.len() * (cpus.len() - 1) / 2, Vec::len);
     let players = cpus.len().min(2 * count) as f64;
     // One at a time, as the worst case.
@@ -111,7 +111,7 @@ fn at((from, to): Pair) -> Params {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let rounds = rounds_of(case);
     let stretch = sampler.windows().no_longer_than(WINDOW_NS);
-    let mut hall = Hall::open(&rounds, sampler.clock())?;
+    let mut hall = Players::open(&rounds, sampler.clock())?;
     let company = hall.bears_company(&rounds)?;
     sampler.facts().notes.push(company.to_string());
     for round in &rounds {
@@ -142,15 +142,15 @@ const PAGE_WORDS: usize = PAGE_BYTES as usize / 8;
 
 /// Where all games are played: the players, one process a CPU, asleep unless they play; their lines
 /// and results.
-struct Hall {
+struct Players {
     players: BTreeMap<u32, Partner>,
-    tables: BTreeMap<Pair, Table>,
+    tables: BTreeMap<Pair, PairLine>,
     results: Lines,
 }
 
 /// One ordered pair's line.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Table {
+struct PairLine {
     number: u64,
     /// Index of its word in the memory of all lines.
     word: usize,
@@ -163,8 +163,8 @@ const READY: u64 = u64::MAX;
 /// Bits of an order that are the round trips; the table's number stands above.
 const TRIPS_BITS: u32 = 36;
 
-impl Hall {
-    fn open(rounds: &[Vec<Pair>], clock: Clock) -> anyhow::Result<Hall> {
+impl Players {
+    fn open(rounds: &[Vec<Pair>], clock: Clock) -> anyhow::Result<Players> {
         let (tables, words) = lay_out(rounds);
         let lines = SharedWords::new(words)?;
         let cpus: CpuSet = tables.keys().map(|(from, _)| *from).collect();
@@ -172,15 +172,15 @@ impl Hall {
         let mut players = BTreeMap::new();
         for cpu in cpus.iter() {
             let build = || {
-                let mut games: BTreeMap<u64, Game> = BTreeMap::new();
+                let mut games: BTreeMap<u64, Player> = BTreeMap::new();
                 for ((from, to), table) in &tables {
                     let line = lines.word(table.word);
                     if *from == cpu {
-                        // First touched here, before anybody plays.
+                        // First touched here, before any player starts.
                         line.store(0, Ordering::Release);
                     }
                     if *from == cpu || *to == cpu {
-                        games.insert(table.number, Game { line, begins: *from == cpu, count: 0 });
+                        games.insert(table.number, Player { line, begins: *from == cpu, count: 0 });
                     }
                 }
                 let ns = &results[cpu as usize];
@@ -191,7 +191,7 @@ impl Hall {
             };
             players.insert(cpu, Partner::start(&CpuSet::one(cpu), Wait::Sleep, build)?);
         }
-        let mut hall = Hall { players, tables, results };
+        let mut hall = Players { players, tables, results };
         // All at once, for they have memory to touch.
         hall.players.values_mut().for_each(|player| player.give_order(READY));
         for player in hall.players.values_mut() {
@@ -204,7 +204,7 @@ impl Hall {
     fn play(&mut self, pairs: &[Pair], trips: u64) -> anyhow::Result<Vec<f64>> {
         let trips = trips.min((1 << TRIPS_BITS) - 1 - WARM_UP);
         for (from, to) in pairs {
-            let table = self.tables.get_mut(&(*from, *to)).context("a pair without a table")?;
+            let table = self.tables.get_mut(&(*from, *to)).context("the case has no list of pairs")?;
             table.count += 2 * (trips + WARM_UP);
             let order = table.number << TRIPS_BITS | trips;
             for cpu in [to, from] {
@@ -217,9 +217,7 @@ impl Hall {
             let expected = self.tables[pair].count;
             check_answer(counted == [expected; 2], || {
                 let [one, other] = counted;
-                format!(
-                    "CPU {from} and CPU {to} should have counted to {expected}, and came to {one} and {other}"
-                )
+                format!("CPUs {from} and {to} counted to {one} and {other}, not {expected}")
             })?;
             let ns = self.results[*from as usize].load(Ordering::Acquire);
             took.push(f64::from_bits(ns));
@@ -228,17 +226,17 @@ impl Hall {
     }
 
     fn player(&mut self, cpu: u32) -> anyhow::Result<&mut Partner> {
-        self.players.get_mut(&cpu).with_context(|| format!("nobody plays on CPU {cpu}"))
+        self.players.get_mut(&cpu).with_context(|| format!("no process runs on CPU {cpu}"))
     }
 
-    /// Plays a few pairs of the fullest round alone and in the company of that whole round.
-    fn bears_company(&mut self, rounds: &[Vec<Pair>]) -> anyhow::Result<Company> {
+    /// Measures a few pairs of the fullest round alone and together with that whole round.
+    fn bears_company(&mut self, rounds: &[Vec<Pair>]) -> anyhow::Result<Interference> {
         let fullest = rounds.iter().max_by_key(|round| round.len()).map_or(&[][..], Vec::as_slice);
         if fullest.len() < 2 {
-            return Ok(Company { others: 0, changed: 0.0 });
+            return Ok(Interference { others: 0, changed: 0.0 });
         }
         let step = fullest.len().div_ceil(TRIED);
-        let mut company = Company { others: fullest.len() - 1, changed: f64::INFINITY };
+        let mut company = Interference { others: fullest.len() - 1, changed: f64::INFINITY };
         // Twice, for something else may disturb as well.
         for _ in 0..2 {
             let mut alone = Vec::new();
@@ -269,7 +267,7 @@ const TRIAL_TRIPS: u64 = 2000;
 
 /// What the company of other pairs did to the pair that it changed most.
 #[derive(Clone, Copy, Debug)]
-struct Company {
+struct Interference {
     others: usize,
     changed: f64,
 }
@@ -277,25 +275,27 @@ struct Company {
 /// A pair that differs by more in company is measured alone, and so are all.
 const BEARABLE: f64 = 0.05;
 
-impl Company {
+impl Interference {
     fn bearable(&self) -> bool {
         self.changed <= BEARABLE
     }
 }
 
-impl std::fmt::Display for Company {
+impl std::fmt::Display for Interference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Company { others, changed } = self;
+        let Interference { others, changed } = self;
         let changed = changed * 100.0;
         match (others, self.bearable()) {
-            (0, _) => write!(f, "one pair at a time: no two pairs are disjoint"),
+            (0, _) => write!(f, "pairs ran one at a time: no two pairs are disjoint"),
             (_, true) => {
-                write!(f, "disjoint pairs at once: {others} others changed a pair by {changed:.1} % at most")
+                write!(
+                    f,
+                    "disjoint pairs ran at once: {others} others changed a pair by at most {changed:.1} %"
+                )
             }
-            (_, false) => write!(
-                f,
-                "one pair at a time: the company of {others} others changed a pair by {changed:.1} %"
-            ),
+            (_, false) => {
+                write!(f, "pairs ran one at a time: {others} others changed a pair by {changed:.1} %")
+            }
         }
     }
 }
@@ -306,7 +306,7 @@ fn median_of(tries: usize, mut value: impl FnMut() -> anyhow::Result<f64>) -> an
 
 /// A line for each ordered pair, those of one `from` side by side on pages of their own; and the
 /// words of all.
-fn lay_out(rounds: &[Vec<Pair>]) -> (BTreeMap<Pair, Table>, usize) {
+fn lay_out(rounds: &[Vec<Pair>]) -> (BTreeMap<Pair, PairLine>, usize) {
     let pairs: std::collections::BTreeSet<Pair> = rounds.iter().flatten().copied().collect();
     let (mut tables, mut next, mut last_from) = (BTreeMap::new(), 0usize, None);
     for (pair, number) in pairs.into_iter().zip(0..) {
@@ -314,20 +314,20 @@ fn lay_out(rounds: &[Vec<Pair>]) -> (BTreeMap<Pair, Table>, usize) {
         if last_from.replace(pair.0) != Some(pair.0) {
             next = next.next_multiple_of(PAGE_WORDS);
         }
-        tables.insert(pair, Table { number, word: next, count: 0 });
+        tables.insert(pair, PairLine { number, word: next, count: 0 });
         next += APART_WORDS;
     }
     (tables, next.max(APART_WORDS))
 }
 
 /// One player's side of a pair.
-struct Game<'a> {
+struct Player<'a> {
     line: &'a AtomicU64,
     begins: bool,
     count: u64,
 }
 
-impl Game<'_> {
+impl Player<'_> {
     /// Plays the warm-up and `trips` round trips; who begins notes how long they took. Returns what
     /// it counted to.
     fn play(&mut self, trips: u64, clock: Clock, ns: &AtomicU64) -> u64 {

@@ -34,17 +34,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = scope.floor.one_per_core("reader");
+    let placement = scope.placements.one_per_core("reader");
     match placement.seats.len() {
         0 => {
-            return vec![Candidate::unmet(
-                bench.id,
-                "one-per-core",
-                "no CPU is known to be usable".to_string(),
-            )];
+            return vec![Candidate::unmet(bench.id, "one-per-core", "no usable CPU found".to_string())];
         }
         1 => {
-            let why = "one usable core: nothing to compare it with".to_string();
+            let why = "needs two usable cores".to_string();
             return vec![Candidate::unmet(bench.id, "one-per-core", why)];
         }
         _ => {}
@@ -82,15 +78,15 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::Depth;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;
 
     fn planned(machine: &Machine) -> Candidate {
-        let floor = Floor::of(machine);
+        let placements = Placements::of(machine);
         let windows = Depth::Quick.windows();
         let (memory_bytes, depth) = (1 << 28, Depth::Quick);
-        let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
+        let scope = Scope { machine, placements: &placements, depth, memory_bytes, windows, all: false };
         cases(&BENCHMARKS[0], &scope).remove(0)
     }
 
@@ -124,7 +120,7 @@ mod tests {
     fn one_core_has_nothing_to_be_compared_with() {
         let mut machine = Machine::default();
         machine.cpus.online = CpuSet::one(0);
-        assert!(planned(&machine).unmet.is_some_and(|why| why.contains("one usable core")));
+        assert!(planned(&machine).unmet.is_some_and(|why| why.contains("two usable cores")));
         assert!(planned(&Machine::default()).unmet.is_some());
     }
 }

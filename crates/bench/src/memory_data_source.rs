@@ -40,7 +40,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              wrote.",
     source: file!(),
     metrics: &[
-        latency_ns(ids::metric::LATENCY, "latency of a load"),
+        latency_ns(ids::metric::LATENCY, "latency"),
         Metric::new(
             ids::metric::CYCLES,
             "latency in core cycles",
@@ -54,14 +54,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     params: &[
         Param::choice(
             ids::param::SOURCE,
-            "where the line comes from",
+            "source of the line",
             &[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE],
         ),
-        Param::int(
-            ids::param::WITHIN,
-            "bytes within which the order is random before the next such group",
-            4096..=1 << 46,
-        ),
+        Param::int(ids::param::WITHIN, "bytes of each group that is read in random order", 4096..=1 << 46),
     ],
     view: &View::Wide,
     cases,
@@ -79,18 +75,17 @@ const L3_REMOTE: &str = "l3-remote";
 const DRAM: &str = "dram";
 const DRAM_REMOTE: &str = "dram-remote";
 
+/// Rank in the plan: higher runs first (100 is what every report needs).
 const PRIORITY: u32 = 86;
 
-/// An L1 of which nothing is told is at least this large.
+/// Assumed L1 size where the kernel reports none, bytes.
 const SMALLEST_L1: u64 = 32 << 10;
 
 const ROLES: [&str; 2] = ["reader", "owner"];
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let one = one.pages(Pages::Huge);
     let mut rows = vec![l1(bench, scope, &one), level(bench, scope, &one, 2), level(bench, scope, &one, 3)];
     for source in [CORE_SHARED, CORE_MODIFIED] {
         rows.extend(pairs(bench, scope, source, |distance| distance != Distance::SameCpu));
@@ -110,18 +105,18 @@ fn l1(bench: &Benchmark, scope: &Scope, one: &Placement) -> Candidate {
         .input(&ids::param::BYTES, half.max(1024))
 }
 
-/// A cache behind the one before it.
+/// A cache level above L1.
 fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candidate {
     let source = if level == 2 { L2 } else { L3 };
     let cpu = one.cpus().first().unwrap_or(0);
     let cache = |level| cache(scope.machine, cpu, level);
-    let sizes = (cache(level - 1), cache(level).and_then(|cache| Some((cache, cache.size_bytes?))));
-    let (Some(inner), Some((outer, outer_bytes))) = sizes else {
-        let why = format!("the kernel tells of no L{level} of CPU {cpu}");
+    let outer = cache(level).and_then(|cache| Some((cache, cache.size_bytes?)));
+    let (Some(inner), Some((outer, outer_bytes))) = (cache(level - 1), outer) else {
+        let why = format!("the kernel reports no L{level} for CPU {cpu}");
         return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let Some(block) = between(inner.size_bytes.unwrap_or(0), outer_bytes) else {
-        let why = format!("the L{level} is told to be no larger than what lies before it");
+        let why = format!("the kernel reports an L{level} no larger than the level before");
         return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
     let conflict = Conflict::in_cache(inner, outer);
@@ -133,7 +128,7 @@ fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candi
     row.memory(bytes.next_multiple_of(HUGE_PAGE)).input(&ids::param::BYTES, block)
 }
 
-/// Partners at each distance that may be asked for, with a reason for each that is not here.
+/// A candidate for each wanted distance; one that this host lacks has a reason.
 fn pairs(
     bench: &Benchmark,
     scope: &Scope,
@@ -143,21 +138,22 @@ fn pairs(
     let candidate = |distance: Distance, pair: Result<Placement, String>| {
         let placement = pair?;
         if source != L3_REMOTE {
-            // The partner's turn takes about as long as the walk.
+            // The partner works about as long as the walk takes.
             return Ok(row(bench, placement, source, scope.seconds(1, 3.0, 0.02)).memory(1 << 20));
         }
         let owner = placement.seats[1].cpus.first().unwrap_or(0);
         let size = |level| memory::cache_bytes(scope.machine, owner, level);
         let (Some(l2), Some(l3)) = (size(2), size(3)) else {
-            return Err(format!("the kernel tells of no L3 of CPU {owner} ({})", distance.name()));
+            return Err(format!("the kernel reports no L3 for CPU {owner} ({})", distance.name()));
         };
         let sweep = (2 * l2).min(l3 / 2).next_multiple_of(HUGE_PAGE);
         // A sweep takes several times as long as the walk that it is for.
         let row = row(bench, placement, source, scope.seconds(1, 6.0, 0.02 + sweep as f64 / 1e9));
         Ok(row.memory(sweep + (2 << 20)).input("sweep", sweep))
     };
-    let pairs = scope.floor.pairs(ROLES).into_iter();
-    // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
+    let pairs = scope.placements.pairs(ROLES).into_iter();
+    // `other-cpu` replaces the others if the kernel reports no distances; its absence is not
+    // reported.
     let pairs = pairs
         .filter(|(distance, pair)| wanted(*distance) && (*distance != Distance::OtherCpu || pair.is_ok()));
     let unmet = |name, why| Candidate::unmet(bench.id, name, why).param(ids::param::SOURCE, source);
@@ -166,7 +162,7 @@ fn pairs(
         .collect()
 }
 
-/// One, and of memory one more for each spread.
+/// A single point; DRAM cases have one more for each locality range.
 fn points(case: &Case) -> Vec<Params> {
     single_point(case).into_iter().chain(dram::spread_points(case)).collect()
 }
@@ -187,18 +183,19 @@ fn cache(machine: &Machine, cpu: u32, level: u32) -> Option<&Cache> {
     machine.caches.iter().filter(data).find(|cache| cache.cpus.contains(cpu))
 }
 
-/// A block that the inner cache cannot hold and the outer one can, with room on both sides where
-/// there is any.
+/// A block, bytes, too large for the inner cache and small enough for the outer one, with a margin
+/// on both sides if possible.
 fn between(inner: u64, outer: u64) -> Option<u64> {
-    match inner.saturating_mul(4) <= outer / 2 {
-        true => Some(inner * 4).filter(|block| *block > 0),
-        false => (inner < outer).then(|| ((inner + outer) / 2).next_multiple_of(LINE_BYTES as u64)),
+    if inner.saturating_mul(4) <= outer / 2 {
+        Some(inner * 4).filter(|block| *block > 0)
+    } else {
+        (inner < outer).then(|| ((inner + outer) / 2).next_multiple_of(LINE_BYTES as u64))
     }
 }
 
 const HUGE_PAGE: u64 = 2 << 20;
 
-/// Lines that fight for a few sets of a cache.
+/// Lines that conflict: they map to a few sets of a cache, more of them than it has ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Conflict {
     /// Distance of lines of one set: the cache's size divided by its ways.
@@ -207,38 +204,39 @@ struct Conflict {
     lines: u64,
 }
 
-/// Sets that are fought for: more than one, to meet more slices of a cache behind.
+/// Sets with conflicts: more than one, to use more slices of the outer cache.
 const SETS: u64 = 4;
-/// Lines for each way: with a random choice of the line that has to go, one in e^8 would stay.
-const FIGHTERS: u64 = 8;
-const FEWEST_FIGHTERS: u64 = 3;
+/// Conflicting lines for each way: with random replacement one in e^8 would stay.
+const LINES_PER_WAY: u64 = 8;
+const MIN_LINES_PER_WAY: u64 = 3;
 /// Huge pages that the nearest TLB of any server core holds.
 const TLB_REACH: u64 = 32 * HUGE_PAGE;
 
 impl Conflict {
-    /// Lines that miss `inner` and hit `outer`; `None` where the kernel does not tell enough, or
+    /// Lines that miss `inner` and hit `outer`; `None` if the kernel reports too little or
     /// contradicts itself.
     fn in_cache(inner: &Cache, outer: &Cache) -> Option<Conflict> {
         let (sets, ways, line) = (inner.sets?, u64::from(inner.ways?), inner.line_bytes?);
         let stride = u64::from(sets) * u64::from(line);
         let possible =
             stride.is_power_of_two() && stride >= 1024 && stride.checked_mul(ways) == inner.size_bytes;
-        // Half of the outer one: others use it too, and an unhashed one has that many ways for
-        // these lines.
-        let room = (outer.size_bytes? / 2).min(TLB_REACH) / stride;
-        let lines = (ways * FIGHTERS).min(room);
-        (possible && lines >= ways * FEWEST_FIGHTERS).then_some(Conflict { stride, lines })
+        // Half of the outer cache, because other work uses it too.
+        let max_lines = (outer.size_bytes? / 2).min(TLB_REACH) / stride;
+        let lines = (ways * LINES_PER_WAY).min(max_lines);
+        (possible && lines >= ways * MIN_LINES_PER_WAY).then_some(Conflict { stride, lines })
     }
 
     fn of(case: &Case) -> Option<Conflict> {
         Some(Conflict { stride: input(case, &ids::param::STRIDE)?, lines: input(case, "lines")? })
     }
 
+    /// Bytes that the lines span; the sets lie within each stride.
     fn bytes(&self) -> u64 {
         self.stride * self.lines
     }
 
-    fn all(&self) -> Vec<u32> {
+    /// Numbers of all lines: those of one set a stride apart, the sets evenly within a stride.
+    fn line_numbers(&self) -> Vec<u32> {
         let line =
             |index: u64| (index / SETS * self.stride + index % SETS * self.stride / SETS) / LINE_BYTES as u64;
         (0..self.lines * SETS).map(|index| line(index) as u32).collect()
@@ -249,7 +247,7 @@ fn input(case: &Case, name: &str) -> Option<u64> {
     case.inputs.get(name)?.parse().ok()
 }
 
-/// What the lines hold before anybody else writes them.
+/// Initial content of every line.
 const FIRST_MARK: u64 = 1;
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -257,7 +255,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         .params
         .get(ids::param::SOURCE)
         .and_then(|source| source.text())
-        .context("a case without a source")?;
+        .context("the case has no source")?;
     match source {
         CORE_SHARED | CORE_MODIFIED | L3_REMOTE => with_partner(case, source, sampler),
         DRAM | DRAM_REMOTE => dram::run(case, sampler),
@@ -267,7 +265,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 /// Walks through lines that this CPU has in a cache.
 fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let block = input(case, &ids::param::BYTES).context("a case without its size")?;
+    let block = input(case, &ids::param::BYTES).context("the case has no size")?;
     let conflict = Conflict::of(case);
     // Whole huge pages, or none would be given.
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block)).next_multiple_of(HUGE_PAGE);
@@ -276,104 +274,118 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     note_memory(sampler, &memory, &nodes);
     let all_huge = huge_share(&memory).is_some_and(|share| share > 0.99);
     let lines = match (conflict, source) {
-        // Within a base page the place in the cache is known anyway; beyond one only huge pages
-        // keep it.
-        (Some(conflict), _) if all_huge => conflict.all(),
+        // The set of a line is known only within one physical page, so strides need huge pages.
+        (Some(conflict), _) if all_huge => conflict.line_numbers(),
         (None, L2 | L3) | (Some(_), _) => {
             let why =
-                if all_huge { "the kernel does not tell sets and ways" } else { "there are no huge pages" };
-            let note =
-                format!("{why}: {} in a block of {} KiB, between the caches' sizes", source, block >> 10);
+                if all_huge { "the kernel does not report sets and ways" } else { "there are no huge pages" };
+            let note = format!(
+                "{why}: {} was measured in a block of {} KiB, between both cache sizes",
+                source,
+                block >> 10
+            );
             sampler.facts().notes.push(note);
-            whole(block)
+            all_lines(block)
         }
-        (None, _) => whole(block),
+        (None, _) => all_lines(block),
     };
     let mut ring = Ring::new(memory, lines, sampler.seed(), FIRST_MARK);
-    // What fills caches, TLBs and the replacement's memory of them.
+    // Fills caches, TLBs and their replacement state.
     ring.walk(ring.lines() * 4);
-    sampler.time(latency(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    sampler.time(latency_point(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
+    check_answer(ring.came_right(), || {
+        format!("the chain through {} lines ended at a wrong line", ring.lines())
+    })
 }
 
-fn latency(work: u64) -> Point {
+/// `work`: loads of an iteration.
+fn latency_point(work: u64) -> Point {
     Point::new(ids::metric::LATENCY, work as f64).also(&[ids::metric::CYCLES])
 }
 
-fn whole(bytes: u64) -> Vec<u32> {
+fn all_lines(bytes: u64) -> Vec<u32> {
     (0..(bytes / LINE_BYTES as u64) as u32).collect()
 }
 
 /// Lines of a base page that the pairs use: far enough apart that no prefetcher takes one for the
 /// next of another.
-const LINES_A_PAGE: u32 = 4;
+const LINES_PER_PAGE: u32 = 4;
 const BASE_PAGE: u32 = 4096;
 
-/// Lines over so many pages, evenly over the sets of a cache, whether it is indexed within a page
-/// or beyond it.
-fn spread(pages: u32) -> Vec<u32> {
+/// Line numbers in `pages` base pages, spread evenly over the sets of a cache.
+fn spread_lines(pages: u32) -> Vec<u32> {
     let lines = BASE_PAGE / LINE_BYTES as u32;
     let line = |index: u32| {
-        let (page, step) = (index / LINES_A_PAGE, index % LINES_A_PAGE);
-        page * lines + step * (lines / LINES_A_PAGE) + page / 4 % (lines / LINES_A_PAGE)
+        // Every fourth page shifts its lines by one, so that all places in a page are used.
+        let (page, step) = (index / LINES_PER_PAGE, index % LINES_PER_PAGE);
+        page * lines + step * (lines / LINES_PER_PAGE) + page / 4 % (lines / LINES_PER_PAGE)
     };
-    (0..pages * LINES_A_PAGE).map(line).collect()
+    (0..pages * LINES_PER_PAGE).map(line).collect()
 }
 
 /// 256 lines: 16 KiB stay in half of any L1, and 64 pages in nearly any L1 TLB.
 const CORE_PAGES: u32 = 64;
-/// 1024 lines: a walk is worth a sweep through an L2.
+/// 1024 lines: a walk long enough to justify the sweep through an L2.
 const L3_PAGES: u32 = 256;
 
-/// Walks once through lines that a partner on another CPU has brought into its caches, again and
-/// again.
+/// A note is made if reading the clock takes a larger share of a walk.
+const MAX_CLOCK_SHARE: f64 = 0.1;
+
+/// Times walks, each once through lines that a partner on another CPU has just brought into its
+/// caches. The partner is a forked process; the ring lies in memory shared with it.
 fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
     let [_, owner] = case.placement.seats.as_slice() else {
-        bail!("a pair needs two seats, not {}", case.placement.seats.len());
+        bail!("a pair needs two CPUs, not {}", case.placement.seats.len());
     };
     let pages = if source == L3_REMOTE { L3_PAGES } else { CORE_PAGES };
     let memory = Mapping::shared((pages * BASE_PAGE) as usize)?;
-    // Linked before the partner is there: all its pages are first touched here.
-    let mut ring = Ring::new(memory, spread(pages), sampler.seed(), FIRST_MARK);
+    // Linked before the fork, so that all its pages are first touched here.
+    let mut ring = Ring::new(memory, spread_lines(pages), sampler.seed(), FIRST_MARK);
     note_memory(sampler, ring.memory(), &CpuSet::default());
     let seed = sampler.seed();
     let mut partner =
         Partner::start(&owner.cpus, Wait::Spin, || owner_of(case, owner, source, seed, &mut ring))?;
 
     let (clock, lines) = (sampler.clock(), ring.lines());
-    let cost = clock_cost(clock);
-    let (mut mark, mut shortest) = (FIRST_MARK, f64::INFINITY);
-    sampler.time_by(latency(lines), |walks| {
+    let clock_ns = clock_cost_ns(clock);
+    let (mut mark, mut shortest_ns) = (FIRST_MARK, f64::INFINITY);
+    sampler.time_by(latency_point(lines), |walks| {
         let mut ns = 0.0;
         for _ in 0..walks {
             mark += 1;
-            let held = lines.wrapping_mul(if source == CORE_MODIFIED { mark } else { FIRST_MARK });
+            // `read` adds up all lines, which all hold the same number.
+            let expected = lines.wrapping_mul(if source == CORE_MODIFIED { mark } else { FIRST_MARK });
             let seen = partner.ask(mark)?;
             ring.rewind();
             let begin = clock.now();
             ring.walk(lines);
-            let walk = clock.now() - begin - cost;
-            (ns, shortest) = (ns + walk, walk.min(shortest));
-            if seen != held || !ring.came_right() || ring.read() != held {
+            let walk_ns = clock.now() - begin - clock_ns;
+            ns += walk_ns;
+            shortest_ns = walk_ns.min(shortest_ns);
+            if seen != expected || !ring.came_right() || ring.read() != expected {
                 let read = ring.read();
                 check_answer(false, || {
                     format!(
-                        "{lines} lines should hold {held} in all; the partner read {seen}, this CPU {read}"
+                        "the sum of {lines} lines should be {expected}; the partner read {seen}, this CPU {read}"
                     )
                 })?;
             }
         }
         Ok(ns)
     })?;
-    if cost > shortest * 0.1 {
-        let note = format!("reading the clock takes {cost:.0} ns, subtracted from walks of {shortest:.0} ns");
+    if clock_ns > shortest_ns * MAX_CLOCK_SHARE {
+        let note =
+            format!("reading the clock takes {clock_ns:.0} ns, subtracted from walks of {shortest_ns:.0} ns");
         sampler.facts().notes.push(note);
     }
     Ok(())
 }
 
-/// The partner's work for each order, which is a number to write: brings the lines into its caches
-/// and says what it read of them.
+/// The partner's answer if it read something wrong: no sum of lines.
+const WRONG_SUM: u64 = u64::MAX;
+
+/// The partner's work for each command, which is a number to write to all lines: it brings the
+/// lines into its caches and answers their sum.
 fn owner_of<'a>(
     case: &Case,
     seat: &Seat,
@@ -387,16 +399,16 @@ fn owner_of<'a>(
             Ok(ring.read())
         }),
         L3_REMOTE => {
-            let bytes = input(case, "sweep").context("a case without its sweep")?;
+            let bytes = input(case, "sweep").context("the case has no sweep size")?;
             let mut sweep = resident(bytes, Pages::Huge, &seat.mem_nodes, |_| 0)?;
             let read = streams(Op::Read)[0];
             Box::new(move |_| {
                 ring.flush();
-                // Twice: some caches drop what was used only once instead of passing it on to the
+                // Reads twice: some caches drop lines used only once instead of passing them to the
                 // next level.
-                let seen = ring.read();
-                let twice = ring.read() == seen && read.run(sweep.words_mut(), 1, 0) == 0;
-                Ok(if twice { seen } else { u64::MAX })
+                let sum = ring.read();
+                let is_right = ring.read() == sum && read.run(sweep.words_mut(), 1, 0) == 0;
+                Ok(if is_right { sum } else { WRONG_SUM })
             })
         }
         _ => Box::new(move |_| {
@@ -406,8 +418,8 @@ fn owner_of<'a>(
     })
 }
 
-/// What two readings of the clock are apart at least, ns: a part of every timed walk.
-fn clock_cost(clock: Clock) -> f64 {
+/// Shortest time between two clock readings, ns: a part of every timed walk.
+fn clock_cost_ns(clock: Clock) -> f64 {
     let apart = || {
         let begin = clock.now();
         clock.now() - begin

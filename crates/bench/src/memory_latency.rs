@@ -26,13 +26,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              each load and subtracts their time. caches=cold fills all caches with other data before each walk. The \
              chain is checked to close.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
         Param::choice(ids::param::ORDER, "order of the lines", &["random", "page-random", "stride"]),
         Param::int(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
         Param::choice(ids::param::PACE, "idle time before each load", &["spaced"]),
-        Param::choice(ids::param::CACHES, "what the caches hold before", &["cold"]),
-        Param::int(ids::param::BYTES, "size of the block", 1024..=1 << 46),
+        Param::choice(ids::param::CACHES, "content of the caches before", &["cold"]),
+        Param::int(ids::param::BYTES, "block size, bytes", 1024..=1 << 46),
     ],
     view: &log_curve(ids::param::BYTES),
     cases,
@@ -63,10 +63,7 @@ const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let curve = |pages, order: &str, per_octave, priority| {
         ladder_case(bench, scope, placement.clone().pages(pages), order, per_octave, priority)
     };
@@ -197,7 +194,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let stride = case.params.get(ids::param::STRIDE).and_then(|stride| stride.int()).unwrap_or(0);
             (usize::try_from(stride).unwrap_or(0).max(8), Visits::Ascending)
         }
-        other => bail!("no order is called {other:?}"),
+        other => bail!("unknown order {other:?}"),
     };
     let sizes = memory::sizes_of(case);
     let largest = sizes.iter().copied().max().unwrap_or(0);

@@ -18,7 +18,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     method: "The first load goes to the start of a random kilobyte of a block beyond the last-level cache. The \
              second waits for the first. The figure is the mean of both. The chain is checked to close.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "mean latency of both loads")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "mean of both loads")],
     params: &[Param::int(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],
     view: &log_curve(ids::param::OFFSET),
     from: Depth::Standard,
@@ -33,10 +33,8 @@ const OFFSETS: [u64; 7] = [8, 16, 32, 64, 128, 256, 512];
 const UNIT: u64 = 1024;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
     // Words are counted in 32 bits.
     let bytes = beyond_caches(scope, &placement, 1).min(16 << 30);
     let walks_s = OFFSETS.len() as f64 * (bytes / UNIT) as f64 * 2.0 * 150e-9;

@@ -26,10 +26,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              itself, which evict its lines. Both CPUs never work at once, so clock and memory bandwidth have no \
              influence. The chain and the sums are checked.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
-        Param::int(ids::param::BYTES, "size of each block", 1 << 20..=1 << 46),
-        Param::choice(ids::param::AFTER, "who has read another block before", &AFTER),
+        Param::int(ids::param::BYTES, "block size, bytes", 1 << 20..=1 << 46),
+        Param::choice(ids::param::AFTER, "CPU that read another block before", &AFTER),
     ],
     from: Depth::Standard,
     cases,
@@ -62,8 +62,11 @@ const BYTE_NS: f64 = 0.15;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let near = [Distance::SameCpu, Distance::SmtSibling, Distance::SameCluster];
-    let pairs =
-        scope.floor.pairs(["task", "other"]).into_iter().filter(|(distance, _)| !near.contains(distance));
+    let pairs = scope
+        .placements
+        .pairs(["task", "other"])
+        .into_iter()
+        .filter(|(distance, _)| !near.contains(distance));
     let candidates = pairs.map(|(distance, pair)| match pair {
         Ok(placement) => candidate(bench, scope, placement, distance),
         Err(why) => Candidate::unmet(bench.id, distance.name(), why),
@@ -96,12 +99,12 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, distance: D
         return Candidate::unmet(
             bench.id,
             distance.name(),
-            "the claimed last-level cache is below 2 MiB".into(),
+            "the kernel reports a last-level cache below 2 MiB".into(),
         );
     }
     if memory > scope.memory_bytes {
         let why = format!(
-            "three blocks of {} MiB (65 % of the claimed cache) are needed, and {} MiB may be used",
+            "needs three blocks of {} MiB (65 % of the reported cache); {} MiB may be used",
             largest >> 20,
             scope.memory_bytes >> 20
         );
@@ -130,7 +133,7 @@ fn at(bytes: u64, after: &str) -> Params {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let [_, other] = &case.placement.seats[..] else { anyhow::bail!("two seats are needed") };
+    let [_, other] = &case.placement.seats[..] else { anyhow::bail!("the case needs two CPUs") };
     for bytes in super::memory::sizes_of(case) {
         size(case, &other.cpus, bytes, sampler)?;
     }
@@ -143,13 +146,13 @@ fn size(case: &Case, other: &CpuSet, bytes: u64, sampler: &mut Sampler) -> anyho
     let block = || resident(bytes, pages, &nodes, |_| 1);
     let mut reader = Partner::start(other, Wait::Sleep, || {
         let mut own = block()?;
-        let read = streams(Op::Read).into_iter().next().context("no loop that reads")?;
+        let read = streams(Op::Read).into_iter().next().context("no read loop for this CPU")?;
         Ok(move |passes: u64| Ok(read.run(own.words_mut(), passes, 0)))
     })?;
     let mut memory = resident(bytes, pages, &nodes, |_| 0)?;
     note_memory(sampler, &memory, &nodes);
     let mut own = block()?;
-    let read = streams(Op::Read).into_iter().next().context("no loop that reads")?;
+    let read = streams(Op::Read).into_iter().next().context("no read loop for this CPU")?;
     let mut chain = Chain::random(memory.words_mut(), LINE_BYTES, sampler.seed());
     let (clock, lines) = (sampler.clock(), chain.lines() as u64);
     let part = (lines / PART).next_multiple_of(Chain::UNROLL);
@@ -165,7 +168,7 @@ fn size(case: &Case, other: &CpuSet, bytes: u64, sampler: &mut Sampler) -> anyho
                 _ => right,
             };
             check_answer(sum == right, || {
-                format!("{PASSES} times {bytes} bytes of ones came to {sum} instead of {right}")
+                format!("{PASSES} reads of {bytes} bytes gave the sum {sum}, not {right}")
             })?;
             let begin = clock.now();
             chain.walk(part);
@@ -191,7 +194,7 @@ fn size(case: &Case, other: &CpuSet, bytes: u64, sampler: &mut Sampler) -> anyho
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Cache, CacheKind, Core, Machine};
 
     fn planned(llc: Option<u64>, memory_bytes: u64) -> Vec<Candidate> {
@@ -212,10 +215,10 @@ mod tests {
             })
             .into_iter()
             .collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Standard,
             memory_bytes,
             windows: Depth::Standard.windows(),

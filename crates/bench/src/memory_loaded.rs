@@ -30,10 +30,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              the first task's included, come from the same samples.",
     source: file!(),
     metrics: &[
-        latency_ns(ids::metric::LATENCY, "latency of a load"),
+        latency_ns(ids::metric::LATENCY, "latency"),
         Metric::new(
             ids::metric::TRAFFIC,
-            "memory traffic of all tasks",
+            "traffic of all tasks",
             "GB/s",
             Better::Neither,
             Form::WorkPerTime { scale: 1.0 },
@@ -42,7 +42,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ],
     params: &[
         Param::choice(ids::param::MIX, "reads to writes on the bus", &MIXES),
-        Param::int(ids::param::PAUSE, "rounds of idling between two blocks of traffic", 0..=1 << 20),
+        Param::int(ids::param::PAUSE, "idle rounds between two blocks of traffic", 0..=1 << 20),
     ],
     view: &trade(ids::metric::TRAFFIC, ids::metric::LATENCY),
     from: Depth::Standard,
@@ -65,7 +65,7 @@ const LINE_BYTES: usize = 64;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     // A sibling that makes traffic would take the chaser's own core from it.
-    let (all, cores) = (scope.floor.all("traffic"), scope.floor.one_per_core("traffic"));
+    let (all, cores) = (scope.placements.all("traffic"), scope.placements.one_per_core("traffic"));
     let mut placement = if cores.seats.len() < all.seats.len() { cores } else { all };
     if placement.seats.len() < 2 {
         return vec![Candidate::unmet(
@@ -107,7 +107,7 @@ const CHECK: u64 = 0;
 const BEGIN_LIMIT: Duration = Duration::from_secs(2);
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let [bytes, each] = sizes_of(case)[..] else { bail!("a loaded case needs two sizes") };
+    let [bytes, each] = sizes_of(case)[..] else { bail!("the case needs two sizes") };
     let mix = case.params.get(ids::param::MIX).and_then(|mix| mix.text()).unwrap_or(MIXES[0]).to_string();
     let seats: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
     let (clock, seed, pages) = (sampler.clock(), sampler.seed(), case.placement.pages);
@@ -148,7 +148,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         sampler.time_beside(at, ids::metric::TRAFFIC, |n| {
             let loads = n * Chain::UNROLL;
             if loads > LOADS_MOST {
-                bail!("{loads} loads in one window: the clock cannot be right");
+                bail!("{loads} loads in one sample: the clock is wrong");
             }
             let laps = team.round(pause << LOADS_BITS | loads)?;
             let ns = f64::from_bits(laps[0].answer);
@@ -157,7 +157,9 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         })?;
     }
     for (lap, cpus) in team.round(CHECK)?.iter().zip(&seats) {
-        check_answer(lap.answer == 1, || format!("CPU {cpus}: a chain or a block of traffic is damaged"))?;
+        check_answer(lap.answer == 1, || {
+            format!("CPU {cpus}: a chain or a block of traffic has wrong content")
+        })?;
     }
     Ok(())
 }

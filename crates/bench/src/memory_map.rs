@@ -37,8 +37,7 @@ const fn value(name: MetricId, title: &'static str) -> Metric {
 }
 
 const PHYSICAL: Metric = value(ids::metric::PHYSICAL, "physical address of a chunk");
-const SPREAD: Metric =
-    value(ids::metric::SPREAD, "physical addresses of a chunk, from the lowest to the highest");
+const SPREAD: Metric = value(ids::metric::SPREAD, "range of physical addresses of a chunk");
 
 pub const BENCHMARKS: &[Benchmark] = &[MAP, regions::REGIONS];
 
@@ -84,21 +83,21 @@ const MAP: Benchmark = Benchmark {
     from: Depth::Full,
     hidden: true,
     budget_s: Some(570.0),
-    cases: |bench, scope| cases(bench, scope, &Wish::default()),
+    cases: |bench, scope| cases(bench, scope, &Options::default()),
     points,
     run,
 };
 
-/// What a user may wish.
+/// What a user may options.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Options {
     /// Most memory of each node, bytes.
     pub max: Option<u64>,
     /// One node only.
     pub node: Option<u32>,
     /// Counted rounds.
     pub rounds: u64,
-    /// A second speed so many percent apart is to be seen.
+    /// A second speed this many percent apart must be detected.
     pub limit: f64,
     /// Bytes of a chunk, for tests.
     pub chunk: Option<u64>,
@@ -109,9 +108,9 @@ pub struct Wish {
     pub plant_places: bool,
 }
 
-impl Default for Wish {
-    fn default() -> Wish {
-        Wish {
+impl Default for Options {
+    fn default() -> Options {
+        Options {
             max: None,
             node: None,
             rounds: 9,
@@ -164,7 +163,7 @@ impl Plant {
         let possible =
             |plant: &Plant| (0.0..=1.0).contains(&plant.share) && (1.0..=8.0).contains(&plant.ratio);
         parsed.filter(possible).ok_or_else(|| {
-            "a region is planted like slow:25%@1.33, base:25%, huge:25% or hugetlb:25%".to_string()
+            "name a planted region as slow:25%@1.33, base:25%, huge:25% or hugetlb:25%".to_string()
         })
     }
 
@@ -197,10 +196,7 @@ impl Plant {
         let pools = &scope.machine.memory.huge_pages;
         let free = pools.iter().find(|pool| pool.page_bytes == HUGE_PAGE).map_or(0, |pool| pool.free);
         (self.pages == Some(ChunkPages::Pool) && free < wanted).then(|| {
-            format!(
-                "hugetlb pages are planted from the system's pool, which has {free} free of {wanted} needed: \
-                 sysctl vm.nr_hugepages makes it larger"
-            )
+            format!("the hugetlb pool has {free} free pages of {wanted} needed: raise sysctl vm.nr_hugepages")
         })
     }
 
@@ -231,29 +227,29 @@ const SMALL_PART: u64 = 64 << 10;
 const MEETING_S: f64 = 0.5e-3;
 
 /// A case a node.
-pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+pub fn cases(bench: &Benchmark, scope: &Scope, options: &Options) -> Vec<Candidate> {
     let machine = scope.machine;
-    let groups = scope.floor.per_node("reader");
+    let groups = scope.placements.per_node("reader");
     let allowed = machine.limits.mems.as_ref();
     let memories = machine
         .nodes
         .iter()
         .filter(|node| node.total_bytes != Some(0) && allowed.is_none_or(|mems| mems.contains(node.id)));
     let mut all: Vec<Candidate> = match groups.first() {
-        None => vec![candidate(bench, scope, wish, scope.floor.one_per_core("reader"), None)],
+        None => vec![candidate(bench, scope, options, scope.placements.one_per_core("reader"), None)],
         Some((_, first)) => memories
-            .filter(|node| wish.node.is_none_or(|wanted| wanted == node.id))
+            .filter(|node| options.node.is_none_or(|wanted| wanted == node.id))
             .map(|node| {
                 // Memory without CPUs is read from the first node that has some.
                 let own = groups.iter().find(|(id, _)| *id == node.id).map_or(first, |(_, own)| own);
-                candidate(bench, scope, wish, own.clone().memory_on(node.id), Some(node))
+                candidate(bench, scope, options, own.clone().memory_on(node.id), Some(node))
             })
             .collect(),
     };
     if all.is_empty() {
-        let why = match wish.node {
-            Some(node) => format!("there is no node {node} with memory that may be used"),
-            None => "no node has memory that may be used".to_string(),
+        let why = match options.node {
+            Some(node) => format!("node {node} has no memory that may be used"),
+            None => "no NUMA node has memory that may be used".to_string(),
         };
         all.push(Candidate::unmet(bench.id, "per-node", why));
     }
@@ -263,7 +259,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
 fn candidate(
     bench: &Benchmark,
     scope: &Scope,
-    wish: &Wish,
+    options: &Options,
     placement: Placement,
     node: Option<&Node>,
 ) -> Candidate {
@@ -275,33 +271,33 @@ fn candidate(
     let tasks = placement.seats.len() as u64;
     let unmet = |why: String| with_node(Candidate::unmet(bench.id, name, why));
     if tasks == 0 {
-        return unmet("no CPU is known to be usable".to_string());
+        return unmet("no usable CPU found".to_string());
     }
     let Some((total, tightest)) = may_take(scope, node) else {
-        return unmet("the kernel does not tell how much memory is free".to_string());
+        return unmet("the kernel does not report free memory".to_string());
     };
     let llc = last_level_bytes(scope.machine, &placement);
-    let within = |beside: u64| (total - beside).min(wish.max.unwrap_or(u64::MAX));
-    let chunk = |total: u64| whole_parts(wish.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
+    let within = |beside: u64| (total - beside).min(options.max.unwrap_or(u64::MAX));
+    let chunk = |total: u64| whole_parts(options.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
     // What looks need comes beside what was asked for.
     let filler = probes::filler_bytes(total)
-        .filter(|filler| wish.looks && probes::can_look(chunk(within(*filler)) / tasks))
+        .filter(|filler| options.looks && probes::can_look(chunk(within(*filler)) / tasks))
         .unwrap_or(0);
     let total = within(filler);
     let bytes = chunk(total);
     let chunks = (total / bytes).min(CHUNKS_MOST);
     if chunks == 0 {
-        return unmet(format!("{} MiB may be taken, a chunk has {} MiB", total / MIB, bytes / MIB));
+        return unmet(format!("only {} MiB may be used; a chunk needs {} MiB", total / MIB, bytes / MIB));
     }
-    if let Some(why) = wish.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
+    if let Some(why) = options.plant.and_then(|plant| plant.missing(scope, chunks, bytes)) {
         return unmet(why);
     }
     // First touch at 1 GB/s a task, reading at 8 GB/s in all; and everybody must be there for every
     // chunk.
-    let (touched, read) = (chunks * bytes, chunks * bytes * (wish.rounds + 1));
-    let looks = if filler > 0 { regions::looks(chunks, wish.rounds) } else { 0 };
-    let looking = (looks * wish.rounds) as f64 * regions::LOOK_S;
-    let meetings = chunks as f64 * ((wish.rounds + 3) as f64 * MEETING_S + looking);
+    let (touched, read) = (chunks * bytes, chunks * bytes * (options.rounds + 1));
+    let looks = if filler > 0 { regions::looks(chunks, options.rounds) } else { 0 };
+    let looking = (looks * options.rounds) as f64 * regions::LOOK_S;
+    let meetings = chunks as f64 * ((options.rounds + 3) as f64 * MEETING_S + looking);
     let seconds = 0.1 + meetings + touched as f64 / (1e9 * tasks.min(8) as f64) + read as f64 / 8e9;
     let mut candidate = with_node(Candidate::new(bench.id, placement.pages(Pages::Huge), 80, seconds))
         .memory(touched + filler);
@@ -311,16 +307,16 @@ fn candidate(
     for (name, text) in [
         (CHUNKS, chunks.to_string()),
         (CHUNK_BYTES, bytes.to_string()),
-        (ROUNDS, wish.rounds.to_string()),
-        (LIMIT, wish.limit.to_string()),
+        (ROUNDS, options.rounds.to_string()),
+        (LIMIT, options.limit.to_string()),
         (RESERVE, reserve.to_string()),
         (LOOKS, looks.to_string()),
         (FILLER, filler.to_string()),
     ] {
         inputs.insert(name.to_string(), text);
     }
-    if let Some(plant) = wish.plant {
-        let name = if wish.plant_places { PLANT_PLACES } else { PLANT };
+    if let Some(plant) = options.plant {
+        let name = if options.plant_places { PLANT_PLACES } else { PLANT };
         inputs.insert(name.to_string(), plant.words());
     }
     candidate
@@ -346,7 +342,7 @@ fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
     Some((most, tightest))
 }
 
-/// Bytes of a chunk where so many may be taken, and the last-level caches hold so many.
+/// Bytes of a chunk, from the bytes that may be taken and those of the last-level caches.
 fn chunk_bytes(total: u64, llc: u64) -> u64 {
     let usual = CHUNK_USUAL.max(llc / 2);
     usual.min((total / CHUNKS_LEAST).max(CHUNK_LEAST)).max(total / CHUNKS_MOST)
@@ -382,7 +378,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let taken = readers.take(chunks)?;
     watch.taken();
     if taken == 0 {
-        anyhow::bail!("memory ran short before the first chunk of {} MiB was taken", bytes / MIB);
+        anyhow::bail!("memory ran short before the first chunk of {} MiB", bytes / MIB);
     }
     let slow = plant.map(|plant| (plant.chunks(taken), plant.ratio));
     let extra = |chunk: u64| match &slow {

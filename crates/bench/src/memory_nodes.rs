@@ -25,7 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                  were bound.",
         source: file!(),
         metrics: &[gb_per_s(ids::metric::BANDWIDTH, "bandwidth")],
-        params: &[NODE, MEMORY, Param::choice(ids::param::OP, "what is done with the memory", &["read"])],
+        params: &[NODE, MEMORY, Param::choice(ids::param::OP, "operation on the memory", &["read"])],
         view: &VIEW,
         cases: bandwidth_cases,
         run: run_bandwidth,
@@ -41,7 +41,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         method: "One task follows a random chain through a block bound to one node's memory, on huge pages. The \
                  chain is checked to close, and the pages to lie where they were bound.",
         source: file!(),
-        metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
+        metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
         params: &[NODE, MEMORY],
         view: &VIEW,
         cases: latency_cases,
@@ -54,7 +54,7 @@ const VIEW: View = matrix(ids::param::NODE, ids::param::MEMORY);
 
 const LINE_BYTES: usize = 64;
 
-/// The quick profile has time for so many pairs.
+/// Pairs for which the quick profile has time.
 const PAIRS_QUICK: usize = 16;
 /// More pairs than this (32 nodes) are sampled, unless all are asked for: every node's own memory,
 /// and some of others.
@@ -107,15 +107,15 @@ fn pairs(
         .iter()
         .filter(|node| node.total_bytes != Some(0) && allowed.is_none_or(|mems| mems.contains(node.id)))
         .collect();
-    let groups = scope.floor.per_node("task");
+    let groups = scope.placements.per_node("task");
     let pairs = memories.len() * groups.len();
     match (groups.len(), memories.len()) {
-        (0, _) | (_, 0) => return unmet("the kernel does not tell of NUMA nodes"),
-        (_, 1) => return unmet("one NUMA node has memory that may be used: see the other memory benchmarks"),
+        (0, _) | (_, 0) => return unmet("the kernel reports no NUMA nodes"),
+        (_, 1) => return unmet("needs a second NUMA node with memory"),
         _ => {}
     }
     if scope.depth == Depth::Quick && pairs > PAIRS_QUICK {
-        return unmet(&format!("{pairs} pairs of nodes are left to the standard and full profiles"));
+        return unmet(&format!("{pairs} pairs of nodes are measured by the standard and full profiles"));
     }
     let step = if scope.all { 1 } else { pairs.div_ceil(PAIRS_MOST) };
     let of_group = |(index, (id, group)): (usize, &(u32, Placement))| -> Vec<Candidate> {
@@ -164,7 +164,7 @@ fn run_latency(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn is_local(sampler: &mut Sampler) -> anyhow::Result<()> {
     let remote = sampler.facts().remote_share.unwrap_or(0.0);
     check_answer(remote == 0.0, || {
-        format!("{:.1} % of the memory lies on another node than it was bound to", remote * 100.0)
+        format!("{:.1} % of the memory is not on the node it was bound to", remote * 100.0)
     })
 }
 
@@ -172,7 +172,7 @@ fn is_local(sampler: &mut Sampler) -> anyhow::Result<()> {
 mod tests {
     use super::*;
     use crate::Windows;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Core, Machine};
     use model::CpuSet;
 
@@ -195,9 +195,10 @@ mod tests {
     }
 
     fn keys(machine: &Machine, depth: Depth) -> Vec<String> {
-        let floor = Floor::of(machine);
+        let placements = Placements::of(machine);
         let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-        let scope = Scope { machine, floor: &floor, depth, memory_bytes: 1 << 28, windows, all: false };
+        let scope =
+            Scope { machine, placements: &placements, depth, memory_bytes: 1 << 28, windows, all: false };
         let of = |bench: &Benchmark| (bench.cases)(bench, &scope);
         let candidates: Vec<Candidate> = BENCHMARKS.iter().flat_map(of).collect();
         let ran = candidates.iter().filter(|candidate| candidate.unmet.is_none());

@@ -20,7 +20,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              chain round-robin. All chains are one cycle entered at equal distances, so no chain uses what another \
              fetched.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "time per load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "time for each load")],
     params: &[Param::int(ids::param::CHAINS, "independent chains", 1..=32)],
     view: &log_curve(ids::param::CHAINS),
     from: Depth::Standard,
@@ -36,10 +36,8 @@ const LINE_BYTES: usize = 64;
 const PARTS: usize = 96;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
     // Half for the numbers of the lines; the lines of a chain are counted in 32 bits.
     let bytes = beyond_caches(scope, &placement, 2).min(128 << 30);
     let seconds = scope.seconds(TOGETHER.len(), 1.0, bytes as f64 / LINE_BYTES as f64 * 60e-9);

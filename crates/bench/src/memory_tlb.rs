@@ -20,14 +20,14 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              so that the cache's sets fill evenly. Both layouts touch equally many lines. The chain is checked to \
              close.",
     source: file!(),
-    metrics: &[latency_ns(ids::metric::LATENCY, "latency of a load")],
+    metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
         Param::choice(
             ids::param::LAYOUT,
-            "one line a page, or the same number of lines side by side",
+            "one line in each page, or as many lines side by side",
             &["spread", "packed"],
         ),
-        Param::int(ids::param::PAGES, "pages, or lines", 2..=1 << 20),
+        Param::int(ids::param::PAGES, "number of pages or lines", 2..=1 << 20),
     ],
     view: &log_curve(ids::param::PAGES),
     from: Depth::Standard,
@@ -43,10 +43,8 @@ const PAGES_MOST: u64 = 16 << 10;
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Base),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Base);
     let candidate = |layout: &str| {
         let windows = scope.windows.no_longer_than(LONG_ENOUGH_NS);
         let candidate =

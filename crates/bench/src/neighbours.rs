@@ -55,23 +55,22 @@ impl Neighbours {
         if works.is_empty() {
             return Ok(None);
         }
-        process::adopt_orphans().context("cannot adopt the children of the neighbours")?;
+        process::adopt_orphans().context("cannot adopt the children of the sibling tasks")?;
         let all: CpuSet = works.iter().flat_map(|(cpus, _)| cpus.iter().collect::<Vec<u32>>()).collect();
         // Never on a measured CPU, but where the neighbours are there, too.
-        affinity::pin(&all)
-            .with_context(|| format!("cannot move to CPUs {all}, beside the measured ones"))?;
+        affinity::pin(&all).with_context(|| format!("cannot move to CPUs {all}"))?;
         let board = Lines::new(1)?;
         let beside = order.case.placement.beside;
         let mut neighbours = Neighbours { children: Vec::new(), _orphans: Orphans, board, beside };
         for (cpus, work) in &works {
             let board = &neighbours.board;
-            neighbours.children.push(fork_on(cpus, || work(board)).context("cannot fork a neighbour")?);
+            neighbours.children.push(fork_on(cpus, || work(board)).context("cannot fork a sibling task")?);
         }
         let begin = Instant::now();
         while (neighbours.board.half(AT_WORK).load(Ordering::Acquire) as usize) < works.len() {
             neighbours.check()?;
             if begin.elapsed() > PATIENCE {
-                bail!("the neighbours were not at work after {PATIENCE:?}");
+                bail!("the sibling tasks were not busy after {PATIENCE:?}");
             }
             std::thread::sleep(LOOK);
         }
@@ -93,14 +92,14 @@ impl Neighbours {
         };
         match status.success() {
             true => Ok(()),
-            false => bail!("the measurement beside busy neighbours ended with {status}"),
+            false => bail!("the measurement ended with {status} while siblings were busy"),
         }
     }
 
     fn check(&mut self) -> anyhow::Result<()> {
         for child in &mut self.children {
             if let Some(status) = child.ended()? {
-                bail!("a neighbour ended before it was told to ({status})");
+                bail!("a sibling task ended early ({status})");
             }
         }
         Ok(())
@@ -170,8 +169,8 @@ fn spin(board: &Lines) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs whenever nobody else wants the CPU, so that it does not sleep; pauses leave the core to an
-/// SMT sibling.
+/// Runs only when no other task wants the CPU, so that the CPU does not idle; pauses leave the core
+/// to an SMT sibling.
 fn stay_awake(board: &Lines) -> anyhow::Result<()> {
     set_policy(Policy::Idle).context("cannot become a task of lowest priority (SCHED_IDLE)")?;
     board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
@@ -183,7 +182,7 @@ fn stay_awake(board: &Lines) -> anyhow::Result<()> {
 
 /// Reads memory beyond the caches as fast as the core can.
 fn stream(board: &Lines) -> anyhow::Result<()> {
-    let stream = kernels::streams(Op::Load).into_iter().next().context("no way to read is known")?;
+    let stream = kernels::streams(Op::Load).into_iter().next().context("no read loop for this CPU")?;
     let mut memory = Mapping::private(STREAMED, Pages::AsGiven, &CpuSet::default())?;
     memory.words_mut().fill(1);
     board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);
@@ -202,7 +201,7 @@ fn same_work(benchmark: &Benchmark, order: &Order, board: &Lines) -> anyhow::Res
     }
 }
 
-/// Takes the samples of a neighbour, which nobody wants; the first one says that it is at work.
+/// Drops the samples of a sibling task; the first one shows that it runs.
 struct Sink<'a> {
     told: bool,
     board: &'a Lines,

@@ -3,20 +3,20 @@
 //!
 //! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
 //! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
-//! for their CPU time, their waits and their drops, and the client gets the other's account when a
-//! transfer is over.
+//! for their CPU time, their waits and their drops, and the client gets the other's cpu_costs when
+//! a transfer is over.
 
 use super::{Benchmark, Depth, Param, View, point};
 use crate::row::per_second;
 use model::vocabulary::network as ids;
 use model::{Case, Metric, Params};
 
-mod beat;
 mod bottleneck;
 mod client;
 mod conduct;
 mod door;
 mod link;
+pub mod messages;
 mod metrics;
 mod offer;
 mod requests;
@@ -28,15 +28,15 @@ mod streams;
 mod transfers;
 mod trips;
 mod way;
+mod window_schedule;
 pub mod wire;
-pub mod words;
 mod workers;
 
 pub use client::remote_description;
 pub use conduct::Place;
 use metrics::*;
 use offer::cases;
-pub use offer::{Wish, network_cases};
+pub use offer::{Overrides, network_cases};
 
 pub const GROUP: &str = "network";
 
@@ -47,20 +47,18 @@ const MESSAGES: &str = "messages";
 const RATE: Metric = per_second(ids::metric::RATE, "completed");
 
 const DIRECTION: Param =
-    Param::choice(ids::param::DIRECTION, "who sends, as this end sees it", &["send", "receive", "both"]);
-const CONGESTION: Param =
-    Param::word(ids::param::CONGESTION, "congestion control that was asked for (else the system's)");
-const PACED: Param =
-    Param::int(ids::param::RATE, "rate at which each direction was paced, Mbit/s", 1..=10_000_000);
+    Param::choice(ids::param::DIRECTION, "direction, as this end sees it", &["send", "receive", "both"]);
+const CONGESTION: Param = Param::word(ids::param::CONGESTION, "congestion control, if not the system's");
+const PACED: Param = Param::int(ids::param::RATE, "pacing rate of each direction, Mbit/s", 1..=10_000_000);
 const STREAMS: Param = Param::int(
     ids::param::STREAMS,
-    "connections at once; over TCP those of a CPU share a task, over UDP each has its own, at both ends",
+    "connections at once (TCP: one task for each CPU; UDP: one for each stream)",
     1..=128,
 );
-const BYTES: Param = Param::int(ids::param::BYTES, "size of a message, bytes", 16..=1 << 20);
-const DEPTH: Param = Param::int(ids::param::DEPTH, "requests on their way at once", 1..=1024);
+const BYTES: Param = Param::int(ids::param::BYTES, "message size, bytes", 16..=1 << 20);
+const DEPTH: Param = Param::int(ids::param::DEPTH, "requests in flight", 1..=1024);
 const PROTOCOL: Param = Param::choice(ids::param::PROTOCOL, "what carries the messages", &["tcp", "udp"]);
-const ARM: Param = Param::choice(ids::param::ARM, "what is changed in the experiment", &ARMS);
+const ARM: Param = Param::choice(ids::param::ARM, "what the experiment changes", &ARMS);
 
 /// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own
 /// other end.

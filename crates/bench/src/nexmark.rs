@@ -15,16 +15,16 @@ use sys::process;
 mod cluster;
 mod field;
 mod gauge;
+mod job_spec;
 mod rest;
-mod told;
+mod waiter;
 mod walk;
-mod wish;
 
 use field::{Field, Walked};
-pub use rest::{Overview, Rest as JobManager};
-use told::{Target, Told};
+use job_spec::{JobSpec, Target};
+pub use rest::{JobManager, Overview};
+use waiter::Waiter;
 use walk::{LOADS, Length};
-use wish::Wish;
 
 /// The group of these rows.
 pub const NEXMARK: &str = "nexmark";
@@ -64,7 +64,7 @@ const JOBMANAGER: &str = "jobmanager";
 
 /// CPUs that are kept for the JobManager and the driver where there are so many more: starting it
 /// is all that it does.
-const MOST_ELSEWHERE: usize = 2;
+const MAX_ELSEWHERE: usize = 2;
 
 /// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy
 /// CPUs.
@@ -75,22 +75,22 @@ const BUDGET_S: f64 = 270.0;
 
 const METRICS: &[Metric] = &[
     per_second(ids::metric::RATE, "events"),
-    value(ids::metric::CPU, "busy share of the TaskManager's CPUs", "%", Better::Lower),
-    note(ids::metric::CPU_TICKS, "the same as top adds it up", "%"),
-    note(ids::metric::PROCESS_CPU, "CPU share of the TaskManager's process", "%"),
-    latency_us(ids::metric::COST, "CPU time an event").aside(),
+    value(ids::metric::CPU, "CPU% of the TaskManager's CPUs", "%", Better::Lower),
+    note(ids::metric::CPU_TICKS, "CPU% as top adds it up", "%"),
+    note(ids::metric::PROCESS_CPU, "CPU% of the TaskManager's process", "%"),
+    latency_us(ids::metric::COST, "CPU time for each event").aside(),
     value(ids::metric::ATTAINMENT, "events for each % of CPU", "1/s", Better::Higher),
-    note(ids::metric::TARGET, "events that were to be", "1/s"),
-    value(ids::metric::ACHIEVED, "share of the target", "%", Better::Higher),
+    note(ids::metric::TARGET, "target rate", "1/s"),
+    value(ids::metric::ACHIEVED, "share of the target reached", "%", Better::Higher),
     value(ids::metric::LATE, "behind the schedule", "ms", Better::Lower),
-    note(ids::metric::OTHERS, "CPU share of others on these CPUs", "%"),
-    note(ids::metric::STEAL, "CPU share that the hypervisor took", "%"),
-    value(ids::metric::GC, "time stopped for garbage collection", "%", Better::Lower),
-    note(ids::metric::REJECTED, "windows not used", ""),
+    note(ids::metric::OTHERS, "other work on these CPUs", "%"),
+    note(ids::metric::STEAL, "steal", "%"),
+    value(ids::metric::GC, "time stopped by garbage collection", "%", Better::Lower),
+    note(ids::metric::REJECTED, "samples not used", ""),
     note(ids::metric::RESTARTS, "restarts of the TaskManager", ""),
 ];
 
-const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the greatest rate", 1..=100)];
+const PARAMS: &[Param] = &[Param::int(ids::param::LOAD, "percent of the full rate", 1..=100)];
 
 const TRADE: &View = &trade(ids::metric::CPU, ids::metric::RATE);
 
@@ -224,16 +224,16 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let mut candidate = Candidate::new(bench.id, placement, priority(bench.id, index), seconds);
         candidate.case.inputs.insert(ELSEWHERE.into(), elsewhere.to_string());
         if shares_its_cpus(&candidate.case) {
-            let told = "no CPU is left for it and the driver: they use the TaskManager's";
+            let told = "it and the driver use the TaskManager's CPUs, as no other is left";
             candidate.case.inputs.insert(JOBMANAGER.into(), told.into());
         }
-        told(&mut candidate, walk);
+        set_length(&mut candidate, walk);
         file::in_directory(scope, candidate)
     });
     candidates.collect()
 }
 
-fn told(candidate: &mut Candidate, walk: Length) {
+fn set_length(candidate: &mut Candidate, walk: Length) {
     let inputs = [
         (ROUNDS, walk.rounds.to_string()),
         (STEP, walk.step_s.to_string()),
@@ -244,10 +244,10 @@ fn told(candidate: &mut Candidate, walk: Length) {
 
 /// One thread of a core, both, two cores (the control), all CPUs.
 fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
-    let floor = scope.floor;
-    let mut places = vec![("one-cpu", floor.one_cpu(TASKMANAGER))];
+    let placements = scope.placements;
+    let mut places = vec![("one-cpu", placements.one_cpu(TASKMANAGER))];
     let mut control: Option<Placement> = None;
-    for (distance, pair) in floor.pairs([TASKMANAGER, TASKMANAGER]) {
+    for (distance, pair) in placements.pairs([TASKMANAGER, TASKMANAGER]) {
         match distance {
             Distance::SameCpu => {}
             Distance::SmtSibling => places.push((distance.name(), pair)),
@@ -256,15 +256,15 @@ fn places(scope: &Scope) -> Vec<(&'static str, Result<Placement, String>)> {
         }
     }
     places.extend(control.map(|pair| (apart(&pair), Ok(pair))));
-    let all = floor.all(TASKMANAGER);
+    let all = placements.all(TASKMANAGER);
     let same = places.iter().find_map(|(name, place)| {
         place.as_ref().ok().filter(|place| place.cpus() == all.cpus()).map(|_| *name)
     });
     places.push((
         "all",
         match same {
-            Some(name) => Err(format!("all CPUs are those of {name}")),
-            None if all.seats.is_empty() => Err("no CPU is known to be usable".to_string()),
+            Some(name) => Err(format!("all CPUs are the same as {name}")),
+            None if all.seats.is_empty() => Err("no usable CPU found".to_string()),
             None => Ok(all),
         },
     ));
@@ -286,8 +286,7 @@ fn with_memory(scope: &Scope, id: BenchId, placement: Placement) -> Result<Place
     let needs = cluster::memory(placement.seats.len(), keeps_windows(id.as_str()));
     match free {
         Some(free) if free < needs => Err(format!(
-            "memory: a Flink cluster of {} slots needs {} MiB, {} MiB are free",
-            placement.seats.len(),
+            "needs {} MiB of memory for a Flink cluster; only {} MiB are free",
             needs >> 20,
             free >> 20
         )),
@@ -299,11 +298,12 @@ fn with_memory(scope: &Scope, id: BenchId, placement: Placement) -> Result<Place
 /// everywhere.
 fn with_jobmanager(scope: &Scope, mut placement: Placement) -> (Placement, CpuSet) {
     let seats = placement.cpus();
-    let left = scope.floor.cpus().difference(&seats);
-    let sibling = |cpu: &u32| seats.iter().any(|own| scope.floor.distance(own, *cpu) == Distance::SmtSibling);
+    let left = scope.placements.cpus().difference(&seats);
+    let sibling =
+        |cpu: &u32| seats.iter().any(|own| scope.placements.distance(own, *cpu) == Distance::SmtSibling);
     let off_core: CpuSet = left.iter().filter(|cpu| !sibling(cpu)).collect();
     let elsewhere: CpuSet =
-        if off_core.is_empty() { &left } else { &off_core }.iter().take(MOST_ELSEWHERE).collect();
+        if off_core.is_empty() { &left } else { &off_core }.iter().take(MAX_ELSEWHERE).collect();
     if elsewhere.is_empty() {
         return (placement, seats);
     }
@@ -338,7 +338,7 @@ impl Flink {
             let walk = length(scope.depth);
             let seconds = AROUND_S + walk.for_readings_apart(*apart_s).seconds();
             let mut candidate = Candidate::new(bench, placement, priority(bench, 0), seconds);
-            told(&mut candidate, walk);
+            set_length(&mut candidate, walk);
             candidate.case.inputs.insert(SLOTS.into(), slots.to_string());
             candidate.case.inputs.insert(APART.into(), apart_s.to_string());
             candidate.case.inputs.insert(JAR.into(), self.jar.display().to_string());
@@ -385,14 +385,14 @@ pub fn cluster_of(case: &Case) -> Option<String> {
 }
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let told = Told::of(case)?;
-    process::adopt_orphans().context("cannot adopt what Flink leaves")?;
+    let spec = JobSpec::of(case)?;
+    process::adopt_orphans().context("cannot adopt Flink's orphaned processes")?;
     process::terminate_with_parent()?;
     let _tree = Tree;
-    let mut wish = Wish::heard()?;
-    let steps = told.length.steps(sampler.seed());
-    let mut field = Field::enter(told, sampler.seed(), &mut wish)?;
-    let walked = field.walk(steps, &mut wish);
+    let mut waiter = Waiter::new()?;
+    let steps = spec.length.steps(sampler.seed());
+    let mut field = Field::enter(spec, sampler.seed(), &mut waiter)?;
+    let walked = field.walk(steps, &mut waiter);
     // Whatever came of it, the job and the cluster end before anything is said of it.
     drop(field);
     emit(&walked?, sampler)
@@ -410,7 +410,7 @@ impl Drop for Tree {
 
 fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
     let used = walked.windows.iter().filter(|(_, window)| window.is_ok()).count();
-    ensure!(used > 0, "no window of {} can be used: {}", walked.windows.len(), walked.rejections());
+    ensure!(used > 0, "no sample of {} can be used: {}", walked.windows.len(), walked.rejections());
     for load in LOADS {
         let of_load = || walked.windows.iter().filter(move |(step, _)| step.load == load);
         let windows: Vec<&walk::Window> = of_load().filter_map(|(_, window)| window.as_ref().ok()).collect();

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Param, point};
-use crate::placement::{Distance, Floor};
+use crate::placement::{Distance, Placements};
 use crate::row::note;
 use model::vocabulary::MetricId;
 use model::vocabulary::ipc as ids;
@@ -13,12 +13,12 @@ use sys::affinity;
 use sys::crew::Lines;
 
 /// At points `class=NAME`: the share of rounds that the two tasks spent at that distance, 0..1.
-pub const OCCUPANCY: Metric = note(ids::metric::OCCUPANCY, "rounds at this distance", "");
+pub const OCCUPANCY: Metric = note(ids::metric::OCCUPANCY, "share of rounds at this distance", "");
 
 /// The parameter of these points.
 pub const CLASS: Param = Param::choice(
     ids::param::CLASS,
-    "how far two tasks are apart",
+    "distance of the two tasks",
     &[
         "same-cpu",
         "smt-sibling",
@@ -33,21 +33,21 @@ pub const CLASS: Param = Param::choice(
 
 /// Counts looks at two CPUs by their distance.
 pub struct Occupancy {
-    floor: Floor,
+    placements: Placements,
     classes: Vec<Distance>,
     looks: Vec<u64>,
     /// The pair of CPUs that was looked at last, and its class.
     last: Option<((u32, u32), usize)>,
 }
 
-/// The name of a case's input that holds [`Floor::chart`].
+/// The name of a case's input that holds [`Placements::chart`].
 const CHART: &str = "chart";
-/// A machine that takes more to describe tells of one CPU or another only.
+/// A longer description is not kept; then only one CPU or two are distinguished.
 const LONGEST_CHART: usize = 16 << 10;
 
 /// Tells a case of a free pair how the CPUs relate.
-pub fn tell(case: &mut Case, floor: &Floor) {
-    let chart = floor.chart();
+pub fn tell(case: &mut Case, placements: &Placements) {
+    let chart = placements.chart();
     if case.placement.is_free() && chart.len() <= LONGEST_CHART {
         case.inputs.insert(CHART.to_string(), chart);
     }
@@ -59,15 +59,15 @@ impl Occupancy {
         if !case.placement.is_free() {
             return None;
         }
-        let floor = Floor::from_chart(case.inputs.get(CHART).map_or("", String::as_str))?;
-        let mut classes = floor.distances();
+        let placements = Placements::from_chart(case.inputs.get(CHART).map_or("", String::as_str))?;
+        let mut classes = placements.distances();
         for always in [Distance::SameCpu, Distance::OtherCpu] {
             // Without a chart nothing more is known.
             if !classes.contains(&always) && (always == Distance::SameCpu || classes.len() < 2) {
                 classes.push(always);
             }
         }
-        Some(Occupancy { looks: vec![0; classes.len()], classes, floor, last: None })
+        Some(Occupancy { looks: vec![0; classes.len()], classes, placements, last: None })
     }
 
     /// Counts `times` looks that found the tasks on these CPUs.
@@ -75,10 +75,10 @@ impl Occupancy {
         let class = match self.last {
             Some((pair, class)) if pair == (one, other) => class,
             _ => {
-                let distance = self.floor.distance(one, other);
+                let distance = self.placements.distance(one, other);
                 let class = self.classes.iter().position(|class| *class == distance);
                 class.unwrap_or_else(|| {
-                    // CPUs that came online since: a distance that nobody expected.
+                    // CPUs that came online since: an unexpected distance.
                     self.classes.push(distance);
                     self.looks.push(0);
                     self.classes.len() - 1
@@ -99,7 +99,7 @@ impl Occupancy {
         &self.looks
     }
 
-    /// Counts looks that somebody else has taken, who has the same chart.
+    /// Counts observations of another process with the same chart.
     pub fn add(&mut self, class: usize, times: u64) {
         if let Some(looks) = self.looks.get_mut(class) {
             *looks += times;
@@ -127,16 +127,16 @@ impl Occupancy {
 }
 
 /// Where a partner notes on which CPU it is, and the caller looks.
-pub struct Spot {
+pub struct CpuNote {
     cpu: Lines,
     /// `None` where places are given.
     seen: Option<Occupancy>,
 }
 
-impl Spot {
+impl CpuNote {
     /// To be made before the partner is forked.
-    pub fn new() -> anyhow::Result<Spot> {
-        Ok(Spot { cpu: Lines::new(1)?, seen: None })
+    pub fn new() -> anyhow::Result<CpuNote> {
+        Ok(CpuNote { cpu: Lines::new(1)?, seen: None })
     }
 
     /// From now on looks count, if the tasks of this case are free.
@@ -184,10 +184,10 @@ mod tests {
         machine.cpus.online = set("0-3");
         machine.cpus.cores =
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
-        let floor = Floor::of(&machine);
-        let free = floor.free(&["ping", "pong"]).expect("CPUs");
+        let placements = Placements::of(&machine);
+        let free = placements.free(&["ping", "pong"]).expect("CPUs");
         let mut case = Candidate::new(ids::PIPE, free, 1, 1.0).case;
-        tell(&mut case, &floor);
+        tell(&mut case, &placements);
         Occupancy::of(&case).expect("free")
     }
 

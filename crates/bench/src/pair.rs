@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::occupancy::{self, Spot};
+use super::occupancy::{self, CpuNote};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
 use crate::placement::Distance;
 use crate::row::{note, quantile_us, value};
@@ -63,15 +63,15 @@ pub const SETTLE_NS: f64 = 30e6;
 /// What is measured of a pair beside the headline.
 pub const WAKEUP_P50: Metric = wakeup(ids::metric::WAKEUP_P50, "wake-up latency, median", 0.5);
 pub const WAKEUP_P99: Metric = wakeup(ids::metric::WAKEUP_P99, "wake-up latency, 99th percentile", 0.99);
-pub const WAKEUP_JITTER: Metric = aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 less median", "us");
+pub const WAKEUP_JITTER: Metric =
+    aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 above median", "us");
 /// A wake-up's three parts, means: see [`Pair::wake_ups`].
-pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker in its call", "us");
+pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker's call", "us");
 pub const WAITING: Metric = aside(ids::metric::WAITING, "waiting: runnable and not running", "us");
-pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of a wake-up", "us");
-pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches a round, both tasks", "");
-pub const INVOLUNTARY: Metric =
-    aside(ids::metric::INVOLUNTARY, "involuntary switches a round, both tasks", "");
-pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "moves to another CPU, both tasks", "1/s");
+pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of the wake-up", "us");
+pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches in a round", "");
+pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
+pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");
 pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
 
 const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
@@ -88,7 +88,7 @@ const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
 pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let mut placements = Vec::new();
     let (mut apart, mut lack) = (0, None);
-    for (distance, placement) in scope.floor.pairs(ROLES) {
+    for (distance, placement) in scope.placements.pairs(ROLES) {
         match placement {
             Ok(placement) if distance == Distance::SameCpu => placements.push(Ok(placement)),
             Ok(placement) => {
@@ -105,7 +105,7 @@ pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)
         placements.push(Err((Distance::OtherCpu.name(), why)));
     }
     if scope.depth > Depth::Quick {
-        placements.push(scope.floor.free(&ROLES).map_err(|why| ("free", why)));
+        placements.push(scope.placements.free(&ROLES).map_err(|why| ("free", why)));
     }
     placements
 }
@@ -120,7 +120,7 @@ pub fn settling_s(placement: &Placement) -> f64 {
     if on_one_cpu(placement) { 0.0 } else { SETTLE_NS / 1e9 }
 }
 
-/// Candidates of a row whose visits have so many points, with windows of this length.
+/// Candidates of a row whose visits have this many points, with windows of this length.
 pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
         let free = placement.name == "free";
@@ -131,7 +131,7 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
         let stretch = stretch(scope.windows, &placement, window_ns);
         let mut candidate =
             Candidate::new(bench.id, placement, priority, scope.seconds(points, stretch, setup_s));
-        occupancy::tell(&mut candidate.case, scope.floor);
+        occupancy::tell(&mut candidate.case, scope.placements);
         candidate
     };
     let unmet = |(name, why)| Candidate::unmet(bench.id, name, why);
@@ -142,7 +142,7 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
 pub const WAKEUPS_NS: f64 = 2e6;
 
 /// How a visit measures its pair.
-pub struct Play {
+pub struct PairPlan {
     pub metric: MetricId,
     pub stretch: f64,
     /// Length of the windows that take the wake-up latency, ns; 0 for pairs that never sleep.
@@ -153,7 +153,7 @@ pub struct Play {
 pub fn visit<E: End>(
     case: &Case,
     sampler: &mut Sampler,
-    play: Play,
+    play: PairPlan,
     make: impl FnOnce() -> anyhow::Result<[E; 2]>,
 ) -> anyhow::Result<()> {
     let mut pair = Pair::start(&case.placement, sampler.clock(), make)?;
@@ -176,16 +176,16 @@ pub fn visit<E: End>(
 
 /// What the scheduler counted for both tasks, over how many rounds and how long.
 #[derive(Clone, Copy)]
-pub struct Account {
+pub struct SwitchCounts {
     pub totals: TaskTotals,
     pub rounds: f64,
     pub ns: f64,
 }
 
-impl Account {
-    pub fn since(&self, earlier: &Account) -> Account {
+impl SwitchCounts {
+    pub fn since(&self, earlier: &SwitchCounts) -> SwitchCounts {
         let totals = self.totals.since(earlier.totals);
-        Account { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
+        SwitchCounts { totals, rounds: self.rounds - earlier.rounds, ns: self.ns - earlier.ns }
     }
 
     /// Switches a round; of tasks that may move also how often they did, and how many wake-ups
@@ -276,7 +276,7 @@ impl Watch {
             }
             ticks += 1;
             if ticks > PATIENCE_TICKS {
-                bail!("cannot {what} the partner: nothing happened within {PATIENCE:?}");
+                bail!("cannot {what} the partner: no answer within {PATIENCE:?}");
             }
         }
     }
@@ -312,19 +312,19 @@ pub fn fork_beside<Ours, Theirs>(
     work: impl FnOnce(Theirs) -> anyhow::Result<()>,
 ) -> anyhow::Result<(Ours, Watch)> {
     let [first, second] = placement.seats.as_slice() else {
-        bail!("a pair needs two seats, not {}", placement.seats.len());
+        bail!("a pair needs two CPUs, not {}", placement.seats.len());
     };
     let (ours, theirs) = ends;
     let (mut ours, mut theirs) = (Some(ours), Some(theirs));
     let child = fork_on(&second.cpus, || {
         // Only the child comes here, with a copy of both.
         drop(ours.take());
-        work(theirs.take().context("the partner's end is gone")?)
+        work(theirs.take().context("the partner's end of the channel was already used")?)
     })
     .context("cannot fork the partner")?;
     drop(theirs);
     affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
-    let ours = ours.context("the caller's end is gone")?;
+    let ours = ours.context("the caller's end of the channel was already used")?;
     Ok((ours, Watch::over(child)?))
 }
 
@@ -333,7 +333,7 @@ pub struct Pair<E> {
     end: E,
     table: Table,
     /// Where both are.
-    pub spot: Spot,
+    pub spot: CpuNote,
     pong: Watch,
     clock: Clock,
     token: u64,
@@ -354,7 +354,7 @@ impl<E: End> Pair<E> {
         make: impl FnOnce() -> anyhow::Result<[E; 2]>,
     ) -> anyhow::Result<Pair<E>> {
         let [ours, theirs] = make()?;
-        let (table, spot) = (Table::new()?, Spot::new()?);
+        let (table, spot) = (Table::new()?, CpuNote::new()?);
         let (end, mut pong) =
             fork_beside(placement, (ours, theirs), |mut end| be_pong(&mut end, &table, &spot, clock))?;
         pong.until_set(table.ready())?;
@@ -363,9 +363,13 @@ impl<E: End> Pair<E> {
     }
 
     /// The scheduler's account of both tasks so far.
-    fn account(&mut self) -> Account {
+    fn account(&mut self) -> SwitchCounts {
         let [ping, pong] = &mut self.counters;
-        Account { totals: ping.read().plus(pong.read()), rounds: self.token as f64, ns: self.clock.now() }
+        SwitchCounts {
+            totals: ping.read().plus(pong.read()),
+            rounds: self.token as f64,
+            ns: self.clock.now(),
+        }
     }
 
     /// Plays until what begins with the first round trips is over; see [`SETTLE_NS`].
@@ -415,7 +419,7 @@ impl<E: End> Pair<E> {
 }
 
 /// Pong's side: adds one to each token and sends it back.
-fn be_pong(end: &mut impl End, table: &Table, spot: &Spot, clock: Clock) -> anyhow::Result<()> {
+fn be_pong(end: &mut impl End, table: &Table, spot: &CpuNote, clock: Clock) -> anyhow::Result<()> {
     end.enter()?;
     table.ready().store(1, Ordering::Release);
     let (mut window, mut stamps) = (0, 0);

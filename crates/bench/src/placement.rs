@@ -65,7 +65,7 @@ impl Distance {
 /// Pairs of CPUs that are looked at in search of every distance: all those of two thousand cores.
 const LOOKS: usize = 1 << 22;
 
-const NO_CPU: &str = "no CPU is known to be usable";
+const NO_CPU: &str = "no usable CPU found";
 
 /// Where each CPU belongs: equal numbers mean the same core, cache, node, package.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,8 +109,8 @@ impl Address {
 /// A pair at each distance that was found, and how many were looked at.
 type Found = (BTreeMap<Distance, (u32, u32)>, usize);
 
-/// The CPUs that this process may use, with what the kernel tells of each.
-pub struct Floor {
+/// The CPUs that this process may use, with what the kernel reports of each.
+pub struct Placements {
     addresses: BTreeMap<u32, Address>,
     /// CPUs online on the machine, allowed or not.
     online: usize,
@@ -121,8 +121,8 @@ pub struct Floor {
     pairs: OnceCell<Found>,
 }
 
-impl Floor {
-    pub fn of(machine: &Machine) -> Floor {
+impl Placements {
+    pub fn of(machine: &Machine) -> Placements {
         let mut usable = machine.cpus.allowed.intersection(&machine.cpus.online);
         if usable.is_empty() {
             // A captured tree tells nothing of affinity; a live host without /sys tells only that.
@@ -163,7 +163,7 @@ impl Floor {
         }
         for (index, cluster) in machine.cpus.clusters.iter().flatten().enumerate() {
             let llc = cluster.iter().find_map(|cpu| addresses.get(&cpu)?.llc);
-            // What is told twice, is told by the LLC.
+            // If reported twice, the LLC's entry counts.
             if llc.is_some_and(|llc| machine.caches[llc].cpus == *cluster) {
                 continue;
             }
@@ -173,7 +173,7 @@ impl Floor {
                 }
             }
         }
-        Floor { addresses, online: machine.cpus.online.len(), isolated, pairs: OnceCell::new() }
+        Placements { addresses, online: machine.cpus.online.len(), isolated, pairs: OnceCell::new() }
     }
 
     pub fn cpus(&self) -> CpuSet {
@@ -283,7 +283,7 @@ impl Floor {
                 Ok(placement(distance.name(), seats))
             }
             None if looks > LOOKS => {
-                Err(format!("not found among {looks} pairs of CPUs, and no more were tried"))
+                Err(format!("not found among the {looks} pairs of CPUs that were tried"))
             }
             None => Err(self.lack(distance)),
         };
@@ -316,28 +316,28 @@ impl Floor {
         if self.addresses.len() == 1 && !self.isolated.is_empty() {
             let (here, isolated) = (self.cpus(), &self.isolated);
             return format!(
-                "only CPU {here} is used here: {isolated} are isolated (isolcpus), taskset gives them"
+                "only CPU {here} is used; CPUs {isolated} are isolated (isolcpus): start Assay by taskset"
             );
         }
         if self.addresses.len() == 1 && self.online > 1 {
             return format!("only CPU {} may be used here (affinity or cpuset)", self.cpus());
         }
         if self.addresses.len() <= 1 {
-            return "this machine has one CPU".to_string();
+            return "needs a second CPU".to_string();
         }
         let cores_known = self.addresses.values().any(|address| address.core.is_some());
         match distance {
             Distance::SmtSibling if !cores_known => {
-                "the kernel does not tell which CPUs share a core".to_string()
+                "the kernel does not report which CPUs share a core".to_string()
             }
-            Distance::SmtSibling => "no two usable CPUs are SMT siblings".to_string(),
-            Distance::SameCluster => "no two usable cores share an L2 or a cluster".to_string(),
-            Distance::SameLlc => "no two usable cores share a last-level cache".to_string(),
-            Distance::OtherLlc => "no package and node with usable CPUs of two last-level caches".to_string(),
-            Distance::OtherNode => "no package with usable CPUs on two NUMA nodes".to_string(),
-            Distance::OtherPackage => "usable CPUs on one package only".to_string(),
+            Distance::SmtSibling => "needs SMT siblings".to_string(),
+            Distance::SameCluster => "needs a shared L2".to_string(),
+            Distance::SameLlc => "needs two cores with a shared L3".to_string(),
+            Distance::OtherLlc => "needs a second L3 in one package".to_string(),
+            Distance::OtherNode => "needs a second NUMA node in one package".to_string(),
+            Distance::OtherPackage => "needs a second package".to_string(),
             Distance::OtherCpu | Distance::SameCpu => {
-                "the kernel tells how all usable CPUs relate".to_string()
+                "the kernel reports the distance of all usable CPUs".to_string()
             }
         }
     }
@@ -395,7 +395,7 @@ mod tests {
     }
 
     fn names(machine: &Machine) -> Vec<String> {
-        let pairs = Floor::of(machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(machine).pairs(["ping", "pong"]);
         let ok = pairs.into_iter().filter_map(|(_, pair)| pair.ok());
         ok.map(|pair| format!("{} {}", pair.name, pair.cpus())).collect()
     }
@@ -418,20 +418,20 @@ mod tests {
 
     #[test]
     fn groups_take_one_cpu_of_each_core() {
-        let floor = Floor::of(&big());
-        assert_eq!(floor.one_per_core("task").cpus().len(), 32);
+        let placements = Placements::of(&big());
+        assert_eq!(placements.one_per_core("task").cpus().len(), 32);
         let llcs: Vec<String> =
-            floor.per_llc("task").iter().take(2).map(|group| group.cpus().to_string()).collect();
+            placements.per_llc("task").iter().take(2).map(|group| group.cpus().to_string()).collect();
         assert_eq!(llcs, ["0,2,4,6", "8,10,12,14"]);
-        let nodes = floor.per_node("task");
+        let nodes = placements.per_node("task");
         assert_eq!(nodes.len(), 4);
         assert_eq!((nodes[1].0, nodes[1].1.cpus().to_string().as_str()), (1, "16,18,20,22,24,26,28,30"));
         // Where cores are not told, every CPU counts as one.
         let mut machine = Machine::default();
         machine.cpus.online = set("0-2");
-        let floor = Floor::of(&machine);
-        assert_eq!(floor.one_per_core("task").seats.len(), 3);
-        assert!(floor.per_llc("task").is_empty() && floor.per_node("task").is_empty());
+        let placements = Placements::of(&machine);
+        assert_eq!(placements.one_per_core("task").seats.len(), 3);
+        assert!(placements.per_llc("task").is_empty() && placements.per_node("task").is_empty());
     }
 
     #[test]
@@ -466,9 +466,9 @@ mod tests {
         // CPUs that contradict each other about caches are still equally far apart in both
         // directions.
         machine.caches = vec![cache(1, "0"), cache(2, "0-1"), cache(2, "1-2")];
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         for (one, other) in (0..8).flat_map(|one| (0..8).map(move |other| (one, other))) {
-            assert_eq!(floor.distance(one, other), floor.distance(other, one));
+            assert_eq!(placements.distance(one, other), placements.distance(other, one));
         }
     }
 
@@ -478,11 +478,11 @@ mod tests {
         machine.cpus.online = (0..65_536).collect();
         let core = |cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() };
         machine.cpus.cores = Some((0..65_536).map(core).collect());
-        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(&machine).pairs(["ping", "pong"]);
         let found: Vec<&str> =
             pairs.iter().filter_map(|(at, pair)| pair.is_ok().then_some(at.name())).collect();
         assert_eq!(found, ["same-cpu", "other-cpu"]);
-        assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("no more were tried")), "{:?}", pairs[1].1);
+        assert!(pairs[1].1.as_ref().is_err_and(|why| why.contains("that were tried")), "{:?}", pairs[1].1);
     }
 
     #[test]
@@ -492,9 +492,9 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 5", "other-cpu 0,5"]);
         machine.cpus.allowed = set("5");
         assert_eq!(names(&machine), ["same-cpu 5"]);
-        let pairs = Floor::of(&machine).pairs(["ping", "pong"]);
+        let pairs = Placements::of(&machine).pairs(["ping", "pong"]);
         assert!(pairs.iter().any(|(_, pair)| pair.as_ref().is_err_and(|why| why.contains("only CPU 5"))));
-        let nothing = Floor::of(&Machine::default());
+        let nothing = Placements::of(&Machine::default());
         assert!(nothing.one_cpu("task").is_err() && nothing.free(&["ping"]).is_err());
     }
 }

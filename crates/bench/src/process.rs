@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         points,
         run: |case, sampler| {
             let stack = Stack::new().context("cannot map a stack")?;
-            start(case, sampler, &How { way: StartMethod::Vfork(&stack), by_shell: false, stretch: STRETCH })
+            start(case, sampler, &ProgramStart { way: StartMethod::Vfork(&stack), by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -47,7 +47,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: StartMethod::Spawn, by_shell: false, stretch: STRETCH })
+            start(case, sampler, &ProgramStart { way: StartMethod::Spawn, by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -69,7 +69,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: StartMethod::Fork, by_shell: false, stretch: STRETCH })
+            start(case, sampler, &ProgramStart { way: StartMethod::Fork, by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -88,7 +88,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: by_shell_cases,
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: StartMethod::Fork, by_shell: true, stretch: SHELL_STRETCH })
+            start(case, sampler, &ProgramStart { way: StartMethod::Fork, by_shell: true, stretch: SHELL_STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -111,11 +111,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 ];
 
 const PARAMS: &[Param] = &[
-    Param::choice(
-        ids::param::PROGRAM,
-        "what is started: our own static program of 200 bytes, or the machine's /bin/true",
-        &["minimal", "true"],
-    ),
+    Param::choice(ids::param::PROGRAM, "a static program of 200 bytes, or /bin/true", &["minimal", "true"]),
     resident::PARAM,
 ];
 
@@ -143,9 +139,9 @@ pub fn seated(
         Ok(placement) => Candidate::new(bench.id, placement, priority, scope.seconds(1, stretch, 0.002)),
         Err(why) => Candidate::unmet(bench.id, name, why),
     };
-    let mut candidates = vec![candidate("one-cpu", scope.floor.one_cpu("task"), priority)];
+    let mut candidates = vec![candidate("one-cpu", scope.placements.one_cpu("task"), priority)];
     if scope.depth >= free_from {
-        candidates.push(candidate("free", scope.floor.free(&["task"]), priority - 15));
+        candidates.push(candidate("free", scope.placements.free(&["task"]), priority - 15));
     }
     candidates
 }
@@ -180,7 +176,7 @@ fn points(case: &Case) -> Vec<Params> {
     programs(case).map(|name| point(ids::param::PROGRAM, name)).chain(larger).collect()
 }
 
-/// The smallest program, started by a parent that holds so much.
+/// The smallest program, started by a parent with this much memory.
 fn larger(mb: u64) -> Params {
     let mut at = point(ids::param::PROGRAM, "minimal");
     at.extend(point(resident::PARAM.name, mb));
@@ -191,12 +187,12 @@ fn program_of(name: &str) -> anyhow::Result<Program> {
     Ok(match name {
         "minimal" => Program::minimal()?,
         "true" => Program::at(program::TRUE, &[c"true"], 0),
-        other => bail!("no program is called {other:?}"),
+        other => bail!("unknown program {other:?}"),
     })
 }
 
-/// How programs are started.
-struct How<'a> {
+/// How a program is started.
+struct ProgramStart<'a> {
     way: StartMethod<'a>,
     /// Through `sh -c`.
     by_shell: bool,
@@ -204,7 +200,7 @@ struct How<'a> {
 }
 
 /// Starts each program by a small parent, then the smallest one by larger and larger parents.
-fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
+fn start(case: &Case, sampler: &mut Sampler, how: &StartMethod) -> anyhow::Result<()> {
     let mut parent = Resident::of(case, Pages::Base)?;
     for name in programs(case) {
         let ns = one(sampler, name, point(ids::param::PROGRAM, name), how)?;
@@ -227,7 +223,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
     no_child_left()
 }
 
-fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Result<f64> {
+fn one(sampler: &mut Sampler, name: &str, at: Params, how: &StartMethod) -> anyhow::Result<f64> {
     // Its file must stay open as long as a shell is to find it.
     let program = program_of(name)?;
     let at = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(how.stretch);
@@ -255,7 +251,7 @@ fn measure(sampler: &mut Sampler, at: Point, way: StartMethod, program: &Program
 
 /// Every child was reaped where it was started: none may be left, dead or alive.
 pub fn no_child_left() -> anyhow::Result<()> {
-    check_answer(spawn::has_no_child(), || "a child was left that nobody has reaped".to_string())
+    check_answer(spawn::has_no_child(), || "a child process was not reaped".to_string())
 }
 
 fn by_shell_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

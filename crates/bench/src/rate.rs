@@ -73,7 +73,7 @@ const METRICS: &[Metric] = &[
     ),
     Metric::new(
         ids::metric::RATIO,
-        "rate over one copy on the reference machine",
+        "rate over one copy on the reference host",
         "×",
         Better::Higher,
         Form::WorkPerTime { scale: 1e3 },
@@ -81,8 +81,8 @@ const METRICS: &[Metric] = &[
     .aside(),
     value(ids::metric::COPY_SPREAD, "slowest copy over the median copy", "%", Better::Lower),
     note(ids::metric::SLOWEST_CPU, "CPU of the slowest copy", ""),
-    note(ids::metric::PHYSICAL, "physical address of its pages, the middle one", "GiB"),
-    note(ids::metric::HUGE_FREE, "free memory in blocks of 2 MiB or more, before", "%"),
+    note(ids::metric::PHYSICAL, "median physical address of its pages", "GiB"),
+    note(ids::metric::HUGE_FREE, "free memory in blocks of 2 MiB or more", "%"),
 ];
 
 const PARAMS: &[Param] = &[
@@ -194,19 +194,19 @@ fn candidate(bench: &Benchmark, component: &Component, placement: &Placement, su
 /// Where the copies sit, each bound to the memory of its own node where there are several.
 fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
     const ROLE: &str = "copy";
-    let floor = scope.floor;
+    let placements = scope.placements;
     let mut placement = match (&suite.cpus, suite.node) {
-        (None, _) if suite.threads => floor.all(ROLE),
+        (None, _) if suite.threads => placements.all(ROLE),
         (Some(cpus), _) => {
-            let mut all = floor.all(ROLE);
+            let mut all = placements.all(ROLE);
             all.seats.retain(|seat| first_cpu(seat).is_some_and(|cpu| cpus.contains(cpu)));
             all
         }
         (None, Some(node)) => {
-            let found = floor.per_node(ROLE).into_iter().find(|(id, _)| *id == node);
-            found.map(|(_, placement)| placement).ok_or(format!("no usable CPU is on NUMA node {node}"))?
+            let found = placements.per_node(ROLE).into_iter().find(|(id, _)| *id == node);
+            found.map(|(_, placement)| placement).ok_or(format!("NUMA node {node} has no usable CPU"))?
         }
-        (None, None) => floor.one_per_core(ROLE),
+        (None, None) => placements.one_per_core(ROLE),
     };
     let nodes: BTreeMap<u32, u32> =
         scope.machine.nodes.iter().flat_map(|node| node.cpus.iter().map(|cpu| (cpu, node.id))).collect();
@@ -215,7 +215,7 @@ fn placement(scope: &Scope, suite: &Suite) -> Result<Placement, String> {
         placement.seats.retain(|seat| node_of(seat).is_none_or(|own| own == node));
     }
     if placement.seats.is_empty() {
-        return Err("no CPU of those that were asked for is usable here".to_string());
+        return Err("none of the requested CPUs is usable here".to_string());
     }
     if scope.machine.nodes.len() > 1 {
         for seat in &mut placement.seats {
@@ -259,7 +259,7 @@ fn number(case: &Case, input: &str, least: u64) -> u64 {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let component =
-        component(&case.bench).ok_or_else(|| anyhow::anyhow!("{} is no component", case.bench))?;
+        component(&case.bench).ok_or_else(|| anyhow::anyhow!("{} is not a component", case.bench))?;
     copies::run(component, case, sampler)
 }
 

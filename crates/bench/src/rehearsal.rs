@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::{Benchmark, Candidate, Depth, Line, Order, Sampler, Scope, Windows, find, reason};
-use crate::placement::Floor;
+use crate::placement::Placements;
 use machine::Machine;
 use model::vocabulary::BenchId;
 use model::vocabulary::selftest::STEADY;
@@ -35,9 +35,16 @@ pub fn this_machine() -> Machine {
 /// Every case that the row offers on this machine, at this depth.
 pub fn candidates(id: BenchId, depth: Depth) -> Vec<Candidate> {
     let machine = this_machine();
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     let memory_bytes = 128 << 20;
-    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false };
+    let scope = Scope {
+        machine: &machine,
+        placements: &placements,
+        depth,
+        memory_bytes,
+        windows: WINDOWS,
+        all: false,
+    };
     (row(id).cases)(row(id), &scope)
 }
 

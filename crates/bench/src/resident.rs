@@ -10,17 +10,12 @@ use sys::mapping::Mapping;
 
 pub const PARAM: Param = Param::int(
     ids::param::RESIDENT_MB,
-    "memory that the parent has written before, MiB, beside the few that the program itself needs",
+    "written memory of the parent, MiB, besides Assay's own",
     0..=1 << 20,
 );
 
-pub const PER_GB: Metric = Metric::new(
-    ids::metric::PER_GB,
-    "further time for each GB resident",
-    "ms/GB",
-    Better::Lower,
-    Form::Value,
-);
+pub const PER_GB: Metric =
+    Metric::new(ids::metric::PER_GB, "each further GB of memory", "ms/GB", Better::Lower, Form::Value);
 
 /// What a plan reckons with, s a GiB: writing memory, and copying its page tables.
 const WRITE_S: f64 = 0.5;
@@ -65,7 +60,7 @@ impl Resident {
     /// Maps what the largest of a case's sizes needs, and writes nothing yet.
     pub fn of(case: &Case, pages: Pages) -> anyhow::Result<Resident> {
         let largest = sizes(case).into_iter().max().unwrap_or(0) << 20;
-        let largest = usize::try_from(largest).context("too much memory")?;
+        let largest = usize::try_from(largest).context("more memory than addresses")?;
         let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
         let memory = Mapping::private(largest, pages, &nodes)
             .with_context(|| format!("cannot map {largest} bytes"))?;
@@ -79,16 +74,16 @@ impl Resident {
             *word = index as u64;
         }
         self.written = words;
-        let held = self.memory.resident_share().context("cannot tell whether memory is resident")?;
+        let held = self.memory.resident_share().context("cannot check that memory is resident")?;
         let held = held * self.memory.len() as f64;
         let wanted = (words * 8) as f64;
         if held < wanted * (1.0 - ROUNDING) {
-            bail!("only {held:.0} of {wanted:.0} bytes stayed in memory after they were written");
+            bail!("only {held:.0} of {wanted:.0} bytes stayed in memory: free some memory");
         }
         Ok(())
     }
 
-    /// Notes what an operation took while the parent held so much, ns.
+    /// Notes the time of an operation, ns, for this size of the parent.
     pub fn took(&mut self, mb: u64, ns: f64) {
         self.took.push(((mb << 20) as f64, ns));
     }

@@ -11,9 +11,9 @@ use sys::affinity;
 use sys::clock::{self, Clock};
 use sys::counters::OwnCounters;
 
+mod alternating;
 mod calibration;
 mod columns;
-mod in_turn;
 mod latencies;
 mod look;
 mod planted;

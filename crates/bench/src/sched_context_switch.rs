@@ -35,13 +35,13 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              two CPUs also with both awake. The order, every sum and the number of switches are checked.",
     source: file!(),
     metrics: &[
-        latency_us(ids::metric::LATENCY, "time of a hop, pipe and data included"),
-        latency_us(ids::metric::PIPE, "the pipe alone: one process sends itself the token").aside(),
-        latency_us(ids::metric::DATA, "the block alone, in a warm cache").aside(),
+        latency_us(ids::metric::LATENCY, "hop, with pipe and data"),
+        latency_us(ids::metric::PIPE, "pipe alone, without a switch").aside(),
+        latency_us(ids::metric::DATA, "block alone, in a warm cache").aside(),
         note(ids::metric::OVERHEAD, "share of pipe and data in a hop", ""),
-        value(ids::metric::SWITCH, "a hop less pipe and data", "us", Better::Lower),
-        value(ids::metric::REFILL, "more time of a hop for each KiB that it touches", "ns", Better::Lower),
-        note(ids::metric::SWITCHES, "times that the first process was switched out, a lap", ""),
+        value(ids::metric::SWITCH, "hop less pipe and data", "us", Better::Lower),
+        value(ids::metric::REFILL, "cache refill for each KiB", "ns", Better::Lower),
+        note(ids::metric::SWITCHES, "switches of the first process in each lap", ""),
         OCCUPANCY,
         pair::WAKEUP_P50,
         pair::WAKEUP_P99,
@@ -77,12 +77,12 @@ const STRETCH_APART: f64 = 5.0;
 const RESOLVABLE: f64 = 0.1;
 
 /// Below, a few ns of error of a hop would be a large error of each KiB.
-const LEAST_REFILL_KB: u64 = 16;
+const MIN_REFILL_KB: u64 = 16;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut pairs = Vec::new();
     let mut candidates = Vec::new();
-    for (distance, pair) in scope.floor.pairs(ROLES) {
+    for (distance, pair) in scope.placements.pairs(ROLES) {
         match pair {
             Ok(pair) => pairs.push(pair),
             Err(why) if scope.depth > Depth::Quick && distance != Distance::OtherCpu => {
@@ -104,18 +104,18 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         rings.extend(counts.iter().map(|count| ring(same, *count, if *count <= 8 { 80 } else { 60 })));
     }
     if scope.depth > Depth::Quick {
-        let all = Placement { name: "spread".into(), ..scope.floor.all(ROLES[0]) };
+        let all = Placement { name: "spread".into(), ..scope.placements.all(ROLES[0]) };
         let spread = Some(all).filter(|all| all.seats.len() > 2);
         let apart = pairs.iter().filter(|pair| pair.name != Distance::SameCpu.name());
         rings.extend(apart.clone().map(|pair| ring(&awake(pair), 2, 62)));
-        let free = scope.floor.free(&ROLES).ok();
+        let free = scope.placements.free(&ROLES).ok();
         for seats in apart.chain(&spread).chain(&free) {
             rings.extend(few.iter().map(|count| ring(seats, *count, if *count == 2 { 78 } else { 50 })));
         }
     }
     rings.extend(candidates);
     if rings.is_empty() {
-        return vec![Candidate::unmet(bench.id, "same-cpu", "no CPU is known to be usable".to_string())];
+        return vec![Candidate::unmet(bench.id, "same-cpu", "no usable CPU found".to_string())];
     }
     rings
 }
@@ -137,7 +137,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
         windows * ((stretch * scope.windows.window_ns / 1e9).max(lap_s) + LONG_ENOUGH_NS / 1e9)
     });
     let mut candidate = Candidate::new(bench.id, placement, priority, scope.seconds(0, 0.0, setup_s));
-    occupancy::tell(&mut candidate.case, scope.floor);
+    occupancy::tell(&mut candidate.case, scope.placements);
     candidate.seconds += seconds.sum::<f64>();
     candidate.case.inputs.insert(ids::param::KB.into(), super::memory::sizes_input(&sizes));
     candidate.memory(count as u64 * (largest << 10)).param(ids::param::PROCESSES, count as u64)
@@ -146,7 +146,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
 /// KiB of each process, to beyond its L2 where the ring's blocks fit the plan's memory.
 fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
     /// All blocks of a ring together: a lap through more takes longer than its windows should.
-    const MOST_IN_TIME_KB: u64 = 128 << 10;
+    const MAX_IN_TIME_KB: u64 = 128 << 10;
     // Where a hop goes to another CPU it is the wake-up that counts.
     let one_cpu = placement.cpus().len() == 1;
     let mut sizes = match scope.depth {
@@ -160,7 +160,7 @@ fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
     if sizes.contains(&1024) && beyond > 1024 {
         sizes.push(beyond);
     }
-    let in_time = if scope.depth == Depth::Full { u64::MAX } else { MOST_IN_TIME_KB };
+    let in_time = if scope.depth == Depth::Full { u64::MAX } else { MAX_IN_TIME_KB };
     let most = (scope.memory_bytes >> 10).min(in_time) / count;
     sizes.retain(|kb| *kb <= most);
     sizes
@@ -183,7 +183,7 @@ fn points(case: &Case) -> Vec<Params> {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (sizes, seats) = (sizes_of(case), &case.placement.seats);
     if seats.len() < 2 {
-        bail!("a ring needs two seats, not {}", seats.len());
+        bail!("a ring needs two CPUs, not {}", seats.len());
     }
     let most_bytes = sizes.iter().copied().max().unwrap_or(0) << 10;
     let mut seen = Occupancy::of(case);
@@ -212,16 +212,14 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 0.0,
             )?;
         }
-        if kb >= LEAST_REFILL_KB {
+        if kb >= MIN_REFILL_KB {
             let refill = (hop_ns - data_ns - bare_hop_ns) / kb as f64;
             sampler.value(point(ids::param::KB, kb), ids::metric::REFILL, refill, 0.0)?;
         }
     }
     let switches = ring.stop()?;
     check_answer(!on_one_cpu(case) || switches >= 1.0, || {
-        format!(
-            "on one CPU the processes were switched out {switches:.3} times a hop: a hop is a switch there"
-        )
+        format!("on one CPU the processes switched {switches:.3} times in each hop, not once")
     })?;
     match case.placement.seats.len() {
         2 => pair::wake_ups(case, sampler, point(ids::param::KB, 0u64)),
@@ -281,9 +279,7 @@ fn hops(
     })?;
     let switches = switches as f64 / laps_in_all.max(1) as f64;
     check_answer(!on_one_cpu(case) || switches >= 1.0, || {
-        format!(
-            "on one CPU the first process was switched out {switches:.3} times a lap: others cannot have run"
-        )
+        format!("on one CPU the first process switched only {switches:.3} times in each lap")
     })?;
     sampler.value(point(ids::param::KB, kb), ids::metric::SWITCHES, switches, 0.0)?;
     Ok((hop_ns, least_ns))
@@ -309,7 +305,7 @@ fn pipe_alone(sampler: &mut Sampler) -> anyhow::Result<f64> {
     })
 }
 
-/// What the block costs by itself, in a cache that nobody else fills, ns.
+/// Time of the block by itself, in a cache that no other task fills, ns.
 fn block_alone(sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(LONG_ENOUGH_NS / 2.0);
@@ -326,17 +322,17 @@ fn block_alone(sampler: &mut Sampler, ring: &mut Ring, kb: u64) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::Machine;
 
     fn planned(cpus: u32, depth: Depth, memory_bytes: u64) -> Vec<Candidate> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let windows = depth.windows();
         cases(
             &BENCHMARKS[0],
-            &Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false },
+            &Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false },
         )
     }
 

@@ -34,15 +34,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         quantile_us(ids::metric::LATENCY_P99, "wake-up latency, 99th percentile", 0.99),
         quantile_us(ids::metric::LATENCY_P50, "wake-up latency, median", 0.5).aside(),
         quantile_us(ids::metric::LATENCY_P999, "wake-up latency, 99.9th percentile", 0.999).aside(),
-        quantile_us(ids::metric::LATENCY_MAX, "wake-up latency, worst", 1.0).aside(),
+        quantile_us(ids::metric::LATENCY_MAX, "wake-up latency, longest", 1.0).aside(),
         value(ids::metric::REQUESTS, "requests", "1/s", Better::Higher),
         note(ids::metric::VOLUNTARY, "voluntary switches", ""),
         note(ids::metric::INVOLUNTARY, "involuntary switches", ""),
     ],
     params: &[
         Param::int(ids::param::MESSENGERS, "threads that wake others", 1..=1024),
-        Param::int(ids::param::WORKERS, "workers of each of these", 1..=16_384),
-        Param::int(ids::param::WORK_US, "work between two sleeps, us", 1..=1_000_000),
+        Param::int(ids::param::WORKERS, "workers of each messenger", 1..=16_384),
+        Param::int(ids::param::WORK_US, "work between two sleeps, µs", 1..=1_000_000),
     ],
     from: Depth::Standard,
     cases,
@@ -60,8 +60,8 @@ const WINDOW: Duration = Duration::from_millis(500);
 const STACK: usize = 64 << 10;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let workers = (scope.floor.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
-    vec![match scope.floor.free(&["tasks"]) {
+    let workers = (scope.placements.cpus().len() * WORKERS_A_CPU).clamp(1, 16_384) as u64;
+    vec![match scope.placements.free(&["tasks"]) {
         Ok(placement) => Candidate::new(bench.id, placement, 50, WINDOW.as_secs_f64() + 0.05)
             .param(ids::param::MESSENGERS, 1u64)
             .param(ids::param::WORKERS, workers)
@@ -92,7 +92,7 @@ const ASLEEP: u32 = 1;
 const LAST: u32 = 2;
 
 /// What a worker came to.
-struct Worked {
+struct WorkerResult {
     latencies: Vec<u64>,
     sum: u64,
     woken: u64,
@@ -107,7 +107,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         (number(ids::param::MESSENGERS)?, number(ids::param::WORKERS)?, number(ids::param::WORK_US)?);
     let clock = sampler.clock();
     let ghz = core_clock_ghz(clock);
-    ensure!(ghz > 0.0 && ghz.is_finite(), "the core clock cannot be told");
+    ensure!(ghz > 0.0 && ghz.is_finite(), "the core clock was not measured");
     let rounds = (work_us as f64 * 1e3 * ghz / kernels::CHAIN_UNROLL as f64).max(1.0) as u64;
     let end = Arc::new(AtomicBool::new(false));
     let before = clock::own_usage()?;
@@ -141,7 +141,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let used = clock::own_usage()?;
     check_answer(sent == woken, || format!("{sent} wake-ups were sent and {woken} arrived"))?;
     check_answer(right, || "a worker's sum is wrong".to_string())?;
-    ensure!(!all.is_empty(), "nobody was woken within {WINDOW:?}");
+    ensure!(!all.is_empty(), "no worker woke up within {WINDOW:?}");
     let (voluntary, involuntary) =
         ((used.voluntary - before.voluntary) as f64, (used.involuntary - before.involuntary) as f64);
     let requests = all.len() as f64;
@@ -167,7 +167,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn started<Answer: Send + 'static>(
     body: impl FnOnce() -> Answer + Send + 'static,
 ) -> anyhow::Result<Thread<Answer>> {
-    thread::start(STACK, body).context("cannot start a thread (ulimit -u, pids.max?)")
+    thread::start(STACK, body).context("cannot start a thread: check ulimit -u and pids.max")
 }
 
 /// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke
@@ -197,9 +197,9 @@ fn wake(group: &Group, end: &AtomicBool, clock: Clock) -> u64 {
 }
 
 /// A worker: sleeps, notes how long after the call it runs, works.
-fn work(group: &Group, index: usize, rounds: u64, clock: Clock) -> Worked {
+fn work(group: &Group, index: usize, rounds: u64, clock: Clock) -> WorkerResult {
     let slot = &group.slots[index];
-    let mut worked = Worked { latencies: Vec::with_capacity(4096), sum: 0, woken: 0 };
+    let mut worked = WorkerResult { latencies: Vec::with_capacity(4096), sum: 0, woken: 0 };
     loop {
         slot.state.store(ASLEEP, Ordering::Release);
         group.asleep.fetch_add(1, Ordering::AcqRel);

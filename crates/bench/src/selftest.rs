@@ -32,7 +32,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         adds(sampler, 1.0)?;
         check_answer(false, || "planted: two and two made five".to_string())
     }),
-    row(ids::TOO_FAST, "A case that claims work it did not do", |_, sampler| {
+    row(ids::TOO_FAST, "A case that reports work it did not do", |_, sampler| {
         sampler.time(Point::new(ids::metric::SPEED, CHAIN_UNROLL as f64 * 1e6), |n| {
             std::hint::black_box(kernels::add_chain(n, 1, 1));
         })?;
@@ -68,7 +68,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         out.write_all(b"{\"samples\":\x1b[31mno\xff\n")?;
         Ok(())
     }),
-    row(ids::FLOOD, "A case that talks without end", |_, _| {
+    row(ids::FLOOD, "A case that prints without end", |_, _| {
         let mut out = std::fs::File::from(rustix::io::dup(rustix::stdio::stdout())?);
         loop {
             out.write_all(&[b'x'; 65536])?;
@@ -127,7 +127,7 @@ const fn row(
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.floor.one_cpu("task") {
+    vec![match scope.placements.one_cpu("task") {
         Ok(placement) => Candidate::new(bench.id, placement, 10, scope.seconds(1, 1.0, 0.0)),
         Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
     }]

@@ -121,9 +121,9 @@ fn protection_fault(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         faulted += faults.write(TRIED, n);
         tried += n;
     })?;
-    check_answer(tried == faulted, || format!("{tried} forbidden writes faulted {faulted} times"))?;
+    check_answer(tried == faulted, || format!("{tried} forbidden writes caused {faulted} faults"))?;
     check_answer(faults.memory().words().iter().all(|word| *word == KEPT), || {
-        "a write to a page that may only be read came through".to_string()
+        "a write to a read-only page succeeded".to_string()
     })
 }
 

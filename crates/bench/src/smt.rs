@@ -13,7 +13,7 @@ use sys::counters::{CpuTime, CpuTimes, ticks_per_second};
 mod crew;
 mod kinds;
 
-use crew::{Crew, Seen};
+use crew::{Crew, LevelResult};
 pub use kinds::Kind;
 
 pub const NO_IPC: &str = "no_ipc";
@@ -59,16 +59,16 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             // Work is in operations: operations / ns are thousands of millions a second.
             Form::WorkPerTime { scale: 1e3 },
         ),
-        note(ids::metric::CPU, "CPU%, by the kernel's idle time, CPUs together", "%"),
-        note(ids::metric::CPU_TICKS, "CPU%, as top adds it up, CPUs together", "%"),
+        note(ids::metric::CPU, "CPU% from idle time, CPUs together", "%"),
+        note(ids::metric::CPU_TICKS, "CPU% as top adds it up, CPUs together", "%"),
         value(ids::metric::ATTAINMENT, "work for each % of CPU", "M/s", Better::Higher),
         value(ids::metric::WALL, "time for the fixed work", "s", Better::Lower),
-        quantile(ids::metric::P50, "time of a request, median", 0.5),
-        quantile(ids::metric::P99, "time of a request, 99 % are faster", 0.99),
+        quantile(ids::metric::P50, "request time, median", 0.5),
+        quantile(ids::metric::P99, "request time, 99th percentile", 0.99),
         value(ids::metric::PER_BUSY, "work per second of CPU time", "M/s", Better::Higher),
-        note(ids::metric::TASK_CPU, "CPU time that the tasks account for", "%"),
-        note(ids::metric::BUSY_ONE, "time with one of two CPUs at work", "%"),
-        note(ids::metric::BUSY_BOTH, "time with both CPUs at work", "%"),
+        note(ids::metric::TASK_CPU, "CPU time of the tasks", "%"),
+        note(ids::metric::BUSY_ONE, "time with one of two CPUs busy", "%"),
+        note(ids::metric::BUSY_BOTH, "time with both CPUs busy", "%"),
         note(ids::metric::CPU_FIRST, "CPU% of the first CPU", "%"),
         note(ids::metric::CPU_SECOND, "CPU% of the second CPU", "%"),
         value(ids::metric::IPC, "instructions per cycle", "", Better::Higher),
@@ -90,7 +90,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// A request alone, ns.
 pub const REQUEST_NS: f64 = 200e3;
 
-/// The cases of a study with so many levels.
+/// The cases of a study with this many levels.
 pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
     let (window_s, others_s) = match scope.depth {
         Depth::Quick => (0.3, 0.2),
@@ -141,7 +141,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
         }
     }
     // A kind of work alone and on the pair, or not at all.
-    if let (Ok(one), Some(pair)) = (scope.floor.one_cpu("task"), pair) {
+    if let (Ok(one), Some(pair)) = (scope.placements.one_cpu("task"), pair) {
         for kind in OTHERS {
             all.push(planned(kind, one.clone(), OTHERS_PRIORITY));
             all.push(Candidate { with_last: true, ..planned(kind, pair.clone(), OTHERS_PRIORITY) });
@@ -163,10 +163,10 @@ type Place = (Result<Placement, (&'static str, String)>, u32);
 /// One thread, its sibling too, two cores next to each other and two far apart, all cores, all
 /// threads.
 fn placements(scope: &Scope) -> Vec<Place> {
-    let floor = scope.floor;
-    let mut all = vec![(floor.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];
+    let placements = scope.placements;
+    let mut all = vec![(placements.one_cpu("task").map_err(|why| ("one-cpu", why)), 90)];
     let (mut siblings, mut apart) = (None, Vec::new());
-    for (distance, pair) in floor.pairs(["task"; 2]) {
+    for (distance, pair) in placements.pairs(["task"; 2]) {
         match (distance, pair) {
             (Distance::SameCpu, _) => {}
             (Distance::SmtSibling, pair) => siblings = Some(pair.map_err(|why| (distance.name(), why))),
@@ -177,7 +177,7 @@ fn placements(scope: &Scope) -> Vec<Place> {
     all.extend(siblings.map(|pair| (pair, 88)));
     let far = if apart.len() > 1 { apart.pop() } else { None };
     let near = if apart.is_empty() { None } else { Some(apart.swap_remove(0)) };
-    let whole = floor.all("task");
+    let whole = placements.all("task");
     let same_as_pair = |placement: &Placement| {
         let pairs = all.iter().filter_map(|(pair, _)| pair.as_ref().ok()).chain(&near);
         pairs.map(|pair| pair.cpus()).any(|cpus| cpus == placement.cpus())
@@ -188,10 +188,10 @@ fn placements(scope: &Scope) -> Vec<Place> {
     };
     let mut rest = Vec::new();
     if has_smt {
-        rest.push((everybody(floor.one_per_core("task")), 82));
+        rest.push((everybody(placements.one_per_core("task")), 82));
     }
     rest.push((everybody(whole), 84));
-    let one_core = || ("same-llc", "one usable core".to_string());
+    let one_core = || ("same-llc", "needs two usable cores".to_string());
     all.push((near.ok_or_else(one_core), 86));
     all.extend(far.map(|far| (Ok(far), 80)));
     all.extend(rest);
@@ -218,7 +218,7 @@ fn points(case: &Case) -> Vec<Params> {
 
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let name = case.params.get(ids::param::KIND).and_then(Value::text).unwrap_or_default();
-    let kind = Kind::named(name).ok_or_else(|| anyhow::anyhow!("no kind of work is called {name:?}"))?;
+    let kind = Kind::named(name).ok_or_else(|| anyhow::anyhow!("unknown kind of work {name:?}"))?;
     let window_ms = case.inputs.get(WINDOW_MS).and_then(|text| text.parse::<f64>().ok()).unwrap_or(300.0);
     let levels = levels_of(case);
     let mut times = CpuTimes::open(std::path::Path::new("/"));
@@ -230,7 +230,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let (before, begin) = (times.of_each_cpu(), sampler.clock().now());
         let seen = crew.work(level)?;
         let (after, end) = (times.of_each_cpu(), sampler.clock().now());
-        check_answer(seen.right, || format!("a request of kind {} came to a wrong answer", kind.name()))?;
+        check_answer(seen.right, || format!("a request of kind {} gave a wrong answer", kind.name()))?;
         let cpus = case.placement.cpus();
         let busy: Option<Vec<Busy>> =
             cpus.iter().map(|cpu| Busy::of(cpu, (&before, &after), end - begin)).collect();
@@ -265,7 +265,7 @@ impl Busy {
 fn emit(
     sampler: &mut Sampler,
     at: Params,
-    seen: &Seen,
+    seen: &LevelResult,
     busy: Option<&[Busy]>,
     kind: Kind,
 ) -> anyhow::Result<()> {
@@ -303,7 +303,7 @@ fn emit(
 mod tests {
     use super::super::rehearsal;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::{Core, Machine};
     use model::CpuSet;
 
@@ -313,10 +313,10 @@ mod tests {
         machine.cpus.cores =
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Quick,
             memory_bytes: 1 << 30,
             windows: Depth::Quick.windows(),

@@ -185,7 +185,7 @@ impl Crew {
         let team = Team::start(&seats, sampler.clock(), build)?;
         let (huge, resident, variant) = leader.get();
         let mut crew = Crew { team, seats, op };
-        // Of all shares the worst; unknown where nobody knows.
+        // The worst of all shares; unknown if any is unknown.
         let shares = crew.team.round(order(REMOTE, 0, 0))?;
         let remote = shares.iter().map(|lap| lap.answer).filter(|share| *share != u64::MAX).max();
         let facts = sampler.facts();
@@ -212,7 +212,7 @@ impl Crew {
 
     fn laps(&mut self, bytes: u64, passes: u64) -> anyhow::Result<Vec<Lap>> {
         if passes > PASSES_MOST {
-            bail!("{passes} passes over {bytes} bytes in one round: the clock cannot be right");
+            bail!("{passes} passes over {bytes} bytes in one round: the clock is wrong");
         }
         let laps = self.team.round(order(WORK, bytes, passes))?;
         self.all_right(laps.iter().map(|lap| lap.answer), bytes)?;
@@ -228,7 +228,7 @@ impl Crew {
     fn all_right(&self, answers: impl Iterator<Item = u64>, bytes: u64) -> anyhow::Result<()> {
         for (answer, cpus) in answers.zip(&self.seats) {
             check_answer(answer == 1, || {
-                format!("CPU {cpus}: {:?} over {bytes} bytes left wrong words or a wrong sum", self.op)
+                format!("CPU {cpus}: {:?} over {bytes} bytes gave wrong words or a wrong sum", self.op)
             })?;
         }
         Ok(())

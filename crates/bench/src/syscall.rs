@@ -57,7 +57,7 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// The kind of file system that an open file lies on, by the number that the kernel gives it
 /// (statfs(2)).
 pub(super) fn file_system(file: impl AsFd) -> String {
-    let Ok(about) = rustix::fs::fstatfs(file) else { return "an unknown file system".to_string() };
+    let Ok(about) = rustix::fs::fstatfs(file) else { return "an unknown filesystem".to_string() };
     match about.f_type as u64 & 0xffff_ffff {
         0xef53 => "ext4".to_string(),
         0x5846_5342 => "xfs".to_string(),
@@ -67,7 +67,7 @@ pub(super) fn file_system(file: impl AsFd) -> String {
         0x2fc1_2fc1 => "zfs".to_string(),
         0xf2f5_2010 => "f2fs".to_string(),
         0x6969 => "nfs".to_string(),
-        other => format!("file system {other:#x}"),
+        other => format!("filesystem {other:#x}"),
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn answers<A: PartialEq + std::fmt::Debug>(
         calls += n;
     })?;
     check_answer(wrong == 0, || {
-        format!("{wrong} of {calls} times {what} answered other than {right:?}, for example {example:?}")
+        format!("{what} gave a wrong answer {wrong} of {calls} times: {example:?} instead of {right:?}")
     })?;
     Ok(ns)
 }
@@ -125,7 +125,7 @@ mod tests {
         });
         assert_eq!(samples.len(), 1);
         let Some(Reason::WrongAnswer(why)) = reason else { panic!("{reason:?}") };
-        assert!(why.starts_with("1 of ") && why.contains("a call answered other than 8"), "{why}");
+        assert!(why.starts_with("a call gave a wrong answer 1 of "), "{why}");
         let refused = || Err(rustix::io::Errno::ACCESS);
         let (_, reason) = sampled(&case, |sampler| {
             answers::<u8>(sampler, Point::new(ids::metric::LATENCY, 1.0), "a call", 8, refused).map(|_| ())

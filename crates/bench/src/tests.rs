@@ -6,9 +6,16 @@ use super::*;
 use model::CpuSet;
 
 fn scope_of(machine: &Machine, test: impl FnOnce(&Scope)) {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-    test(&Scope { machine, floor: &floor, depth: Depth::Full, memory_bytes: 8 << 30, windows, all: false });
+    test(&Scope {
+        machine,
+        placements: &placements,
+        depth: Depth::Full,
+        memory_bytes: 8 << 30,
+        windows,
+        all: false,
+    });
 }
 
 #[test]
@@ -24,6 +31,10 @@ fn ids_are_unique_and_well_formed() {
     }
 }
 
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    text.split(". ")
+}
+
 #[test]
 fn every_row_explains_itself() {
     for bench in all() {
@@ -31,6 +42,15 @@ fn every_row_explains_itself() {
             assert!(text.trim() == text && !text.is_empty(), "{}: {text:?}", bench.id);
         }
         assert!(bench.about.len() > 80 && bench.reading.len() > 80, "{} says too little", bench.id);
+        assert!(sentences(bench.about).count() <= 3, "{}: {}", bench.id, bench.about);
+        assert!(
+            bench.about.chars().count() + bench.reading.chars().count() <= 760,
+            "{} says too much",
+            bench.id
+        );
+        for sentence in [bench.about, bench.reading, bench.method].into_iter().flat_map(sentences) {
+            assert!(sentence.split_whitespace().count() <= 22, "{}: {sentence}", bench.id);
+        }
         assert!(testkit::root().join(bench.source).is_file(), "{}", bench.source);
         assert!(bench.metrics.iter().any(|metric| metric.headline), "{} has no headline metric", bench.id);
         let names: BTreeSet<_> = bench.metrics.iter().map(|metric| &metric.name).collect();

@@ -49,19 +49,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const ROW: Benchmark = Benchmark {
     metrics: &[
-        quantile_us(ids::metric::LATENESS_P50, "late, median", 0.5),
-        quantile_us(ids::metric::LATENESS_MIN, "late, least", 0.0).aside(),
-        quantile_us(ids::metric::LATENESS_P99, "late, 99th percentile", 0.99).aside(),
-        quantile_us(ids::metric::LATENESS_MAX, "late, worst of a window", 1.0).aside(),
-        value(ids::metric::LATENESS_WORST, "late, worst of a visit", "us", Better::Lower),
+        quantile_us(ids::metric::LATENESS_P50, "wake-up delay, median", 0.5),
+        quantile_us(ids::metric::LATENESS_MIN, "wake-up delay, shortest", 0.0).aside(),
+        quantile_us(ids::metric::LATENESS_P99, "wake-up delay, 99th percentile", 0.99).aside(),
+        quantile_us(ids::metric::LATENESS_MAX, "longest in a sample", 1.0).aside(),
+        value(ids::metric::LATENESS_WORST, "longest in a pass", "us", Better::Lower),
     ],
     params: &[
         Param::choice(ids::param::POLICY, "scheduling policy of the sleeper", Policy::NAMES),
-        Param::int(
-            ids::param::SLACK_NS,
-            "timer slack, ns; where it is not given, the kernel's default of 50 µs",
-            1..=1_000_000_000,
-        ),
+        Param::int(ids::param::SLACK_NS, "timer slack, ns (default 50 µs)", 1..=1_000_000_000),
     ],
     view: &View::Wide,
     cases,
@@ -74,7 +70,7 @@ const PERIOD_NS: u64 = 250_000;
 const DEFAULT_SLACK_NS: u64 = 50_000;
 /// Wake-ups of a window: a hundred have a 99th percentile.
 const WAKE_UPS: u64 = 100;
-/// A window that takes this many times as long as it should ends early: somebody else has the CPU.
+/// A window that takes this many times as long as it should ends early: other work has the CPU.
 const PATIENCE: u64 = 8;
 
 /// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper
@@ -95,7 +91,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = windows * (wake_ups(scope.windows.window_ns) * PERIOD_NS) as f64 / 1e9;
     let candidate = |(name, slack, priority, _): (&str, Option<u64>, u32, Depth)| {
         let refused = Policy::named(name).and_then(sched::why_refused);
-        let candidate = match (scope.floor.one_cpu("task"), refused) {
+        let candidate = match (scope.placements.one_cpu("task"), refused) {
             (Err(why), _) | (Ok(_), Some(why)) => Candidate::unmet(bench.id, "one-cpu", why),
             (Ok(placement), None) => {
                 Candidate::new(bench.id, placement, priority, scope.seconds(0, 1.0, seconds))
@@ -119,11 +115,12 @@ fn wake_ups(window_ns: f64) -> u64 {
 fn become_sleeper(case: &Case) -> anyhow::Result<()> {
     let slack =
         case.params.get(ids::param::SLACK_NS).and_then(Value::int).and_then(|ns| u64::try_from(ns).ok());
-    let slack = NonZeroU64::new(slack.unwrap_or(DEFAULT_SLACK_NS)).context("timer slack cannot be 0")?;
+    let slack = NonZeroU64::new(slack.unwrap_or(DEFAULT_SLACK_NS))
+        .context("the timer slack must be at least 1 ns")?;
     sched::set_timer_slack(slack).context("cannot set the timer slack")?;
     let name = case.params.get(ids::param::POLICY).and_then(Value::text).unwrap_or("other");
-    let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;
-    sched::set_policy(policy).with_context(|| format!("cannot be scheduled as {name}"))
+    let policy = Policy::named(name).with_context(|| format!("unknown policy {name:?}"))?;
+    sched::set_policy(policy).with_context(|| format!("cannot set the scheduling policy {name}"))
 }
 
 fn now_ns() -> u64 {
@@ -149,7 +146,7 @@ fn nanosleep(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             }
             let now = now_ns();
             latenesses.push(late(moment, now)?);
-            // Moments that have passed meanwhile are left out: nobody slept until them.
+            // Moments that have already passed are skipped, as no sleep ended there.
             moment = next_moment(moment, now);
         }
         Ok(latenesses)
@@ -181,7 +178,7 @@ fn timerfd(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             let due = |at: u64| (at - begin) / PERIOD_NS;
             check_answer(more > 0 && (due(before)..=due(now)).contains(&expired), || {
                 let (least, most) = (due(before), due(now));
-                format!("the timer counts {expired} expirations where the clock has {least} to {most}")
+                format!("the timer counts {expired} expirations, the clock {least}–{most}")
             })?;
         }
         let off = Itimerspec { it_interval: timespec(0), it_value: timespec(0) };
@@ -196,7 +193,7 @@ fn expirations(timer: &OwnedFd) -> anyhow::Result<u64> {
     loop {
         match rustix::io::read(timer, &mut count) {
             Ok(8) => return Ok(u64::from_ne_bytes(count)),
-            Ok(bytes) => bail!("a timerfd gave {bytes} of 8 bytes"),
+            Ok(bytes) => bail!("a timerfd returned {bytes} of 8 bytes"),
             Err(rustix::io::Errno::INTR) => continue,
             Err(error) => return Err(error).context("cannot read a timerfd"),
         }
@@ -205,7 +202,7 @@ fn expirations(timer: &OwnedFd) -> anyhow::Result<u64> {
 
 /// How late it is, ns; a wake-up before its moment is a wrong answer.
 fn late(moment: u64, now: u64) -> anyhow::Result<u64> {
-    check_answer(now >= moment, || format!("woken {} ns before the moment asked for", moment.abs_diff(now)))?;
+    check_answer(now >= moment, || format!("woken {} ns too early", moment.abs_diff(now)))?;
     Ok(now - moment)
 }
 
@@ -298,6 +295,6 @@ mod tests {
     fn a_wake_up_before_its_moment_is_a_wrong_answer() {
         assert_eq!(late(1000, 1700).expect("late"), 700);
         let error = late(1000, 999).expect_err("early");
-        assert!(error.is::<WrongAnswer>() && error.to_string().contains("1 ns before"), "{error}");
+        assert!(error.is::<WrongAnswer>() && error.to_string().contains("1 ns too early"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::placement::{Distance, Floor};
+use crate::placement::{Distance, Placements};
 use model::CpuSet;
 
 /// Two CPUs, either one first.
@@ -22,14 +22,14 @@ const LOOKS: usize = 1 << 20;
 
 /// Up to `each` pairs of every distance that the machine has, spread over its CPUs; the same ones
 /// each time.
-pub fn sample(floor: &Floor, each: usize) -> Vec<Pair> {
-    let cpus: Vec<u32> = floor.cpus().iter().collect();
+pub fn sample(placements: &Placements, each: usize) -> Vec<Pair> {
+    let cpus: Vec<u32> = placements.cpus().iter().collect();
     // Where there are too many pairs, CPUs evenly over the machine are looked at from, and all
     // looked at.
     let step = (cpus.len() * cpus.len() / 2).div_ceil(LOOKS).max(1);
     let mut classes: BTreeMap<Distance, Vec<Pair>> = BTreeMap::new();
     for low in cpus.iter().step_by(step) {
-        for (high, distance) in floor.beyond(*low) {
+        for (high, distance) in placements.beyond(*low) {
             classes.entry(distance).or_default().push((*low, high));
         }
     }
@@ -161,13 +161,13 @@ mod tests {
     #[test]
     fn a_sample_has_every_distance_and_no_pair_twice() {
         for (cpus, each) in [(512, 24), (64, 8), (4096, 24)] {
-            let floor = Floor::of(&machine(cpus));
-            let pairs = sample(&floor, each);
-            assert_eq!(pairs, sample(&floor, each), "the same each time");
+            let placements = Placements::of(&machine(cpus));
+            let pairs = sample(&placements, each);
+            assert_eq!(pairs, sample(&placements, each), "the same each time");
             assert_eq!(pairs.iter().collect::<BTreeSet<_>>().len(), pairs.len());
             let mut classes: BTreeMap<Distance, Vec<&Pair>> = BTreeMap::new();
             for pair in &pairs {
-                classes.entry(floor.distance(pair.0, pair.1)).or_default().push(pair);
+                classes.entry(placements.distance(pair.0, pair.1)).or_default().push(pair);
             }
             let expected =
                 [Distance::SmtSibling, Distance::SameLlc, Distance::OtherLlc, Distance::OtherPackage];
@@ -184,9 +184,10 @@ mod tests {
 
     #[test]
     fn a_distance_with_few_pairs_gives_them_all() {
-        let floor = Floor::of(&machine(32));
-        let pairs = sample(&floor, 24);
-        let siblings = pairs.iter().filter(|(low, high)| floor.distance(*low, *high) == Distance::SmtSibling);
+        let placements = Placements::of(&machine(32));
+        let pairs = sample(&placements, 24);
+        let siblings =
+            pairs.iter().filter(|(low, high)| placements.distance(*low, *high) == Distance::SmtSibling);
         assert_eq!(siblings.count(), 16);
     }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use anyhow::Context;
 
 use super::occupancy::{self, CLASS, OCCUPANCY};
-use super::pair::{self, Play, ROLES, channel};
+use super::pair::{self, PairPlan, ROLES, channel};
 use super::{Benchmark, Candidate, Param, Sampler, Scope, file};
 use crate::placement::Distance;
 use model::vocabulary::BenchId;
@@ -167,8 +167,8 @@ const LPS: Metric = Metric::new(ids::metric::SCORE, "loops a second", "lps", Bet
 /// How many processes do the test at once.
 const COPIES: Param = Param::int(
     ids::param::COPIES,
-    "processes (of context1: pairs) that do the test at once, whose scores are added",
-    1..=copies::MOST,
+    "processes at once (pairs for context1); scores are added",
+    1..=copies::MAX_COPIES,
 );
 
 const ROW: Benchmark =
@@ -247,14 +247,14 @@ fn free_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn free_with(bench: &Benchmark, scope: &Scope, roles: &[&'static str]) -> Vec<Candidate> {
-    let placement = match scope.floor.free(roles) {
+    let placement = match scope.placements.free(roles) {
         Ok(placement) => placement,
         Err(why) => return vec![Candidate::unmet(bench.id, "free", why).param(COPIES.name, 1u64)],
     };
     // A process to fork for each.
     let setup_s = |copies: u64| 0.01 + copies as f64 * 1e-3;
-    let cpus = scope.floor.cpus().len() as u64;
-    let counts = [1, cpus.min(copies::MOST as u64)];
+    let cpus = scope.placements.cpus().len() as u64;
+    let counts = [1, cpus.min(copies::MAX_COPIES as u64)];
     let counts = if cpus > 1 { &counts[..] } else { &counts[..1] };
     let candidate = |copies: &u64| {
         let seconds = scope.seconds(1, stretch_of(Some(bench.id)), setup_s(*copies));
@@ -276,7 +276,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         candidate.seconds += bytes as f64 * 2e-9;
         if candidate.unmet.is_none() && bytes > file::room(scope) {
             candidate.unmet =
-                Some(format!("its files of {} MiB are more than a tenth of the free room", bytes >> 20));
+                Some(format!("its files of {} MiB are more than a tenth of the free space", bytes >> 20));
         }
         file::in_directory(scope, candidate).memory(bytes)
     };
@@ -284,7 +284,7 @@ fn copying_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 }
 
 fn copying(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let shape = Shape::of(case.id()).context("no test copies files by this name")?;
+    let shape = Shape::of(case.id()).context("unknown file copy test")?;
     let folder = Rc::new(Scratch::new(&file::directory_of(case), file_copy::HOLDS)?);
     copies::measure(case, sampler, usual(shape.kilobytes()), |copy| {
         file_copy::copying(folder.clone(), copy, shape)
@@ -319,10 +319,10 @@ fn scripts(case: &Case, sampler: &mut Sampler, at_once: u32) -> anyhow::Result<(
 fn context_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut candidates = free_with(bench, scope, &ROLES);
     for candidate in &mut candidates {
-        occupancy::tell(&mut candidate.case, scope.floor);
+        occupancy::tell(&mut candidate.case, scope.placements);
     }
     let mut apart = 0;
-    for (distance, pair) in scope.floor.pairs(ROLES) {
+    for (distance, pair) in scope.placements.pairs(ROLES) {
         apart += u32::from(distance != Distance::SameCpu && pair.is_ok());
         let Ok(placement) = pair else { continue };
         if distance != Distance::SameCpu && apart > 1 {
@@ -341,7 +341,7 @@ const CONTEXT_NS: f64 = 4e6;
 fn context(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let stretch = pair::stretch(sampler.windows(), &case.placement, CONTEXT_NS);
     if copies::of(case)? == 1 {
-        let play = Play { metric: ids::metric::SCORE, stretch, wakeup_ns: 0.0 };
+        let play = PairPlan { metric: ids::metric::SCORE, stretch, wakeup_ns: 0.0 };
         let placement: Placement = copies::seats(&case.placement, 0, ROLES.len());
         return pair::visit(&Case { placement, ..case.clone() }, sampler, play, channel::pipes);
     }

@@ -2,7 +2,7 @@
 //! profile's.
 
 use super::device::DISK;
-use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
+use bench::{Benchmark, Candidate, DiskOverrides, MAX_DISK_JOBS, Scope, disk_cases};
 use model::units;
 
 #[derive(clap::Args, Default)]
@@ -48,14 +48,14 @@ fn block(text: &str) -> Result<u64, String> {
 
 /// `1` to `64`.
 fn jobs(text: &str) -> Result<usize, String> {
-    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MOST_DISK_JOBS).contains(jobs));
+    let jobs = text.parse::<usize>().ok().filter(|jobs| (1..=MAX_DISK_JOBS).contains(jobs));
     jobs.ok_or_else(|| {
-        format!("there may be 1 to {MOST_DISK_JOBS} jobs: more would measure the scheduler, not the disk")
+        format!("there may be 1 to {MAX_DISK_JOBS} jobs: more would measure the scheduler, not the disk")
     })
 }
 
 impl DiskArgs {
-    fn wish(&self) -> DiskWish {
+    fn overrides(&self) -> DiskOverrides {
         let (blocks, depths) = (self.block.clone(), self.depth.clone());
         let engine = match self.engine.as_deref() {
             Some("uring") => Some("uring"),
@@ -63,17 +63,17 @@ impl DiskArgs {
             Some("psync") => Some("psync"),
             _ => None,
         };
-        DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
+        DiskOverrides { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
     }
 
     /// The options that none of these benchmarks can use, in words.
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
-        self.wish().refused(benches)
+        self.overrides().refused(benches)
     }
 
     /// The candidates of a plan, those of disks with these options.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
-        disk_cases(candidates, &self.wish(), scope)
+        disk_cases(candidates, &self.overrides(), scope)
     }
 }
 

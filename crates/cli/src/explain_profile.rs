@@ -220,7 +220,7 @@ fn measured(
         );
         set_param(&mut base.case.params, name, &values[0]);
     }
-    base.seconds = super::sweep::seconds(&base.case, base.seconds, host.floor.cpus().len());
+    base.seconds = super::sweep::seconds(&base.case, base.seconds, host.placements.cpus().len());
     if measure.budget.is_none() {
         const AROUND_S: f64 = 0.5;
         const SPARE: f64 = 3.0;

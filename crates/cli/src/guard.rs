@@ -142,7 +142,7 @@ fn parse_request(args: &Args) -> anyhow::Result<GuardRequest> {
     }
     if args.duet {
         let host = Host::describe(measure, &Prepared::default())?;
-        host.floor.like_pair("command", &host.machine).map_err(|why| {
+        host.placements.like_pair("command", &host.machine).map_err(|why| {
             anyhow!(
                 "--duet needs two CPUs on cores of one kind with a shared last-level cache, and {why}. \
                   Without --duet the two alternate on one CPU"

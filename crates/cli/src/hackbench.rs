@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::measure_args::{CHOICES, MeasureArgs, hide};
 use super::measuring::Study;
 use super::output::{self, eprint_line, refuse_if};
-use bench::{self, Candidate, Hackbench, Ran};
+use bench::{self, Candidate, Hackbench, HackbenchRun};
 use model::vocabulary::hackbench as ids;
 
 /// Run hackbench once as rt-tests does, or measure it with --runs
@@ -89,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let mut first: Vec<Candidate> = candidates.into_iter().take(1).collect();
         for candidate in &mut first {
             candidate.case.params = params.clone();
-            candidate.seconds = Hackbench::seconds(&params, scope.floor.cpus().len());
+            candidate.seconds = Hackbench::seconds(&params, scope.placements.cpus().len());
         }
         first
     });
@@ -129,7 +129,7 @@ fn once(options: &Hackbench) -> anyhow::Result<ExitCode> {
 }
 
 /// What the kernel counted, in a line.
-fn counted(ran: &Ran) -> String {
+fn counted(ran: &HackbenchRun) -> String {
     let mut words = vec![
         format!("{} voluntary and {} involuntary switches", ran.voluntary, ran.involuntary),
         format!("{:.3} s user and {:.3} s system time", ran.user_ms / 1e3, ran.system_ms / 1e3),

@@ -18,7 +18,7 @@ use super::output::{self, eprint_line};
 use super::planted;
 use super::progress::Display;
 use super::signals::catch_signals;
-use bench::placement::Floor;
+use bench::placement::Placements;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
 use knobs::{KnobSetter, Knobs, SweepLock};
 use machine::Machine;
@@ -53,7 +53,7 @@ pub struct Prepared {
 pub struct Host {
     pub snapshot: Snapshot,
     pub machine: Machine,
-    pub floor: Floor,
+    pub placements: Placements,
 }
 
 impl Host {
@@ -79,21 +79,21 @@ impl Host {
         }
         snapshot.blank();
         let machine = Machine::from(&snapshot);
-        let floor = Floor::of(&machine);
-        if floor.cpus().is_empty() {
+        let placements = Placements::of(&machine);
+        if placements.cpus().is_empty() {
             bail!(
                 "no CPU found: neither /sys nor /proc under {} can be read, nor this process's affinity",
                 root.display()
             );
         }
-        Ok(Host { snapshot, machine, floor })
+        Ok(Host { snapshot, machine, placements })
     }
 
     /// What benchmarks may plan with here.
     pub fn scope(&self, profile: &Profile, all: bool) -> Scope<'_> {
         Scope {
             machine: &self.machine,
-            floor: &self.floor,
+            placements: &self.placements,
             depth: profile.depth,
             memory_bytes: plan::memory_budget(&self.machine, profile.depth),
             windows: profile.windows,
@@ -234,7 +234,7 @@ impl<'s> Study<'s> {
             profile: self.profile.name.to_string(),
             budget_s: self.profile.budget_s,
             precision: self.profile.precision,
-            allowed_cpus: host.floor.cpus(),
+            allowed_cpus: host.placements.cpus(),
             clock: if pretended { pretended_clock() } else { calibrated_clock(&host.machine) },
             pretend: args.tests.pretend,
             plan_id: plan::plan_id(&planned, &self.profile),

@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::measure_args::{CHOICES, MeasureArgs, hide};
 use super::measuring::Study;
 use super::output::refuse_if;
-use bench::{self, Depth, MapWish, Plant};
+use bench::{self, Depth, MapOptions, Plant};
 use model::units;
 use model::vocabulary::memory_map::MAP;
 use session::plan;
@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let row = bench::find(&MAP).with_context(|| format!("the benchmark {MAP} is missing"))?;
-    let wish = MapWish { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
+    let wish = MapOptions { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
     let study = Study::of(profile, vec![row]).choosing(|_, scope, _| bench::map_cases(row, scope, &wish));
     Ok(study.measure(&measure)?.code)
 }

@@ -6,9 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAdd
 use anyhow::{Context, bail};
 
 use bench::network_path::{self, Probe};
-use bench::placement::Floor;
+use bench::placement::Placements;
 use bench::{
-    Candidate, NetworkWish as Wish, Scope, Secret, network_cases, network_seats as seats, remote_description,
+    Candidate, NetworkOverrides as Wish, Scope, Secret, network_cases, network_seats as seats,
+    remote_description,
 };
 use machine::Machine;
 use model::vocabulary::network::probe;
@@ -135,10 +136,10 @@ impl Network {
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
         let mut wish = self.wish.clone();
         if wish.to.is_some() {
-            wish.near = near(scope.machine, scope.floor);
+            wish.near = near(scope.machine, scope.placements);
             let end = scope.machine.network.as_ref().map(|path| &path.local);
             wish.cores =
-                end.map(|end| seats::by_nearness(scope.machine, scope.floor, end)).unwrap_or_default();
+                end.map(|end| seats::by_nearness(scope.machine, scope.placements, end)).unwrap_or_default();
         }
         network_cases(candidates, scope, &wish)
     }
@@ -146,11 +147,11 @@ impl Network {
 
 /// Usable CPUs by their position relative to the network card, as far as known: on the card's node
 /// but not the CPU of its interrupts, that CPU itself, another node.
-fn near(machine: &Machine, floor: &Floor) -> Vec<(&'static str, u32)> {
+fn near(machine: &Machine, placements: &Placements) -> Vec<(&'static str, u32)> {
     let Some(path) = &machine.network else { return Vec::new() };
-    let usable = floor.cpus();
+    let usable = placements.cpus();
     let irq = seats::busiest(&path.local, &usable);
-    let node = seats::node_of(machine, floor, &path.local);
+    let node = seats::node_of(machine, placements, &path.local);
     let first = |fits: &dyn Fn(u32) -> bool| {
         // Not CPU 0, if there is another: most unpinned work runs there.
         usable
@@ -274,20 +275,20 @@ mod tests {
         let list = |text: &str| Entry::Text(text.to_string());
         snapshot.entries.insert("/sys/devices/system/cpu/online".into(), list("0-3"));
         let machine = Machine::from(&snapshot);
-        assert!(near(&machine, &Floor::of(&machine)).is_empty(), "nothing is told");
+        assert!(near(&machine, &Placements::of(&machine)).is_empty(), "nothing is told");
         let mut machine = machine;
         let mut path = machine::NetworkPath::default();
         path.local.irqs.push(machine::Irq { counts: [(1, 50), (2, 7)].into(), ..Default::default() });
         machine.network = Some(path.clone());
         // A virtual card tells no node, and the machine has one.
-        assert_eq!(near(&machine, &Floor::of(&machine)), [("nic-node", 2), ("nic-irq", 1)]);
+        assert_eq!(near(&machine, &Placements::of(&machine)), [("nic-node", 2), ("nic-irq", 1)]);
         path.local.numa_node = Some(1);
         machine.network = Some(path);
         for (id, cpus) in [(0, 2..4), (1, 0..2)] {
             machine.nodes.push(machine::Node { id, cpus: cpus.collect(), ..Default::default() });
         }
         assert_eq!(
-            near(&machine, &Floor::of(&machine)),
+            near(&machine, &Placements::of(&machine)),
             [("nic-node", 0), ("nic-irq", 1), ("other-node", 2)]
         );
     }

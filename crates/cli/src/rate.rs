@@ -12,7 +12,7 @@ use super::measuring::{Host, Prepared, Study};
 use super::memory_map::size;
 use super::output::{eprint_line, refuse_if};
 use super::results;
-use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
+use bench::{self, Benchmark, Candidate, Depth, MapOptions, Plant, RateSuite, Scope};
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
 use diagnose::suite::EarlierRun;
 use kernels::rate::{COMPONENTS, Component};
@@ -249,7 +249,7 @@ fn session(
 
 /// The map after the suite, when all runs have given their memory back.
 fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let wish = MapWish {
+    let wish = MapOptions {
         max: args.map_max,
         node: args.node,
         rounds: MAP_ROUNDS,
@@ -257,7 +257,7 @@ fn map_cases(args: &Args, map: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         looks: false,
         plant: args.plant,
         plant_places: true,
-        ..MapWish::default()
+        ..MapOptions::default()
     };
     let mut cases = bench::map_cases(map, scope, &wish);
     for candidate in &mut cases {

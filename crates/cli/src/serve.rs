@@ -13,7 +13,7 @@ use super::output::{self, eprint_line, refuse};
 use bench::network_path::{self, Probe};
 use bench::network_seats as seats;
 use bench::network_serve::{self as serve, Event, Service};
-use bench::placement::Floor;
+use bench::placement::Placements;
 use machine::Machine;
 use model::units::duration;
 use sys::random::random;
@@ -67,16 +67,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let listener = TcpListener::bind(bind).map_err(|error| cannot_listen(bind, error))?;
     let address = listener.local_addr().context("cannot find out the port")?;
     let machine = Machine::from(&snapshot::read(Path::new("/")));
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     output::print(&greeting(address, &token, args.idle))?;
     let service = Service {
         listener,
         token,
         idle: args.idle,
         session: args.session,
-        place: &|to| seats::towards(&machine, &floor, to),
+        place: &|to| seats::towards(&machine, &placements, to),
         describe: &|to| {
-            let seats = seats::towards(&machine, &floor, to).seats;
+            let seats = seats::towards(&machine, &placements, to).seats;
             let seats: Vec<String> = seats.iter().map(|cpus| cpus.to_string()).collect();
             format!("{}seats {}\n", network_path::describe(Some(to), Probe::Datagram), seats.join(","))
         },

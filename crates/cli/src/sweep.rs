@@ -235,7 +235,7 @@ fn planned(
         }
     }
     let unmet = |name: &str, value: &str| if invented { None } else { knobs.unmet(name, value) };
-    let cpus = host.floor.cpus().len();
+    let cpus = host.placements.cpus().len();
     let seconds = |case: &Case, usual: f64| seconds(case, usual, cpus);
     let cases = grid.cases(&bases, &unmet, &seconds)?;
     Ok((grid, cases))

@@ -51,7 +51,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         two_s * copies.len().max(2) as f64 / 2.0
     })?;
     let study = Study::of(profile, benches).choosing(|candidates, scope, host| {
-        let usual = plan::unixbench::usual_copies(host.floor.cpus().len());
+        let usual = plan::unixbench::usual_copies(host.placements.cpus().len());
         plan::unixbench::with_copies(candidates, scope, if copies.is_empty() { &usual } else { &copies })
     });
     Ok(study.measure(&measure)?.code)

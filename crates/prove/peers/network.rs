@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bench::{self, Depth, NetworkWish, Scope, Windows, network_cases};
+use bench::{self, Depth, NetworkOverrides, Scope, Windows, network_cases};
 use model::{Case, CpuSet};
 
 use super::system::on_path;
@@ -218,10 +218,10 @@ fn ours(bench: &Bench, spaces: Option<&Namespaces>, id: &str, streams: u64, prot
         all: false,
     };
     let row = bench::find(id)?;
-    let wish = NetworkWish {
+    let wish = NetworkOverrides {
         to: spaces.map(|_| format!("{}:{PORT}", ADDRESSES[0])),
         streams: Some(streams),
-        ..NetworkWish::default()
+        ..NetworkOverrides::default()
     };
     let (sender, receiver) = cpus(bench);
     let fits = |case: &Case| {

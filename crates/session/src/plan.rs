@@ -309,17 +309,17 @@ pub fn orders(runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench::placement::Floor;
+    use bench::placement::Placements;
     use machine::Machine;
 
     fn plan(budget_s: f64, memory_bytes: u64) -> Vec<Planned> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..2).collect();
         let profile = Profile { budget_s, ..PROFILES[0] };
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: profile.depth,
             memory_bytes,
             windows: profile.windows,
@@ -413,11 +413,11 @@ mod tests {
         let mut machine = Machine::default();
         machine.cpus.online = (0..512).collect();
         machine.cpus.allowed = (0..512).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let profile = PROFILES[1];
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: profile.depth,
             memory_bytes: 8 << 30,
             windows: profile.windows,

@@ -39,11 +39,11 @@ const MIB: u64 = 1 << 20;
 /// what it does.
 pub const STRETCH: f64 = 5.0;
 /// Buffers of a job together take no more than this.
-pub const MOST_BUFFERS: u64 = 64 * MIB;
+pub const MAX_BUFFERS: u64 = 64 * MIB;
 /// Filling a file goes at least so fast, bytes a second, for the plan.
 pub const FILL_RATE: f64 = 400e6;
 /// A smaller file says nothing of a disk.
-const LEAST_FILE: u64 = 8 * MIB;
+const MIN_FILE: u64 = 8 * MIB;
 
 /// A point of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,10 +89,10 @@ pub fn points(case: &Case) -> Vec<Params> {
 pub fn not_on_a_device(case: &Case, write: bool) -> Option<String> {
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text()).unwrap_or_default();
     match case.id() {
-        Some(ids::METADATA) => Some("a raw device has no files: name a directory by --dir".into()),
+        Some(ids::METADATA) => Some("a raw device has no files: name a directory with --dir".into()),
         Some(ids::SEQUENTIAL | ids::RANDOM | ids::PACED) if text(ids::param::OP) == "read" => None,
         _ if write => None,
-        _ => Some("the raw device may only be read (--device without leave to write)".into()),
+        _ => Some("the raw device may only be read (--device without permission to write)".into()),
     }
 }
 
@@ -108,11 +108,11 @@ pub fn file_bytes(scope: &Scope, jobs: u64, wanted: u64) -> Result<u64, String> 
     // Not all of it: what is free changes until the file is made, and a folder takes some, too.
     let most = room(scope) / 10 * 9 / jobs.max(1);
     let bytes = wanted.min(most) / MIB * MIB;
-    match bytes >= LEAST_FILE {
+    match bytes >= MIN_FILE {
         true => Ok(bytes),
         false => Err(format!(
-            "test files ({jobs} of {} MiB) are more than a tenth of the free room: name another directory by --dir",
-            LEAST_FILE / MIB
+            "{jobs} test files of {} MiB are more than a tenth of the free space: name another directory with --dir",
+            MIN_FILE / MIB
         )),
     }
 }
@@ -126,7 +126,7 @@ pub fn usual_file(depth: Depth) -> u64 {
 }
 
 /// What a case is made of.
-struct Wish<'a> {
+struct CaseSpec<'a> {
     placement: Placement,
     params: &'a [(ParamId, &'a str)],
     shapes: Vec<Shape>,
@@ -137,7 +137,7 @@ struct Wish<'a> {
     point_s: Option<f64>,
 }
 
-fn candidate(bench: &Benchmark, scope: &Scope, wish: Wish) -> Candidate {
+fn candidate(bench: &Benchmark, scope: &Scope, wish: CaseSpec) -> Candidate {
     let name = static_name(&wish.placement);
     let jobs = wish.placement.seats.len() as u64;
     let with_params = |mut candidate: Candidate| {
@@ -194,7 +194,7 @@ fn nowhere(scope: &Scope, direct: bool) -> Option<String> {
     let directory = scope.machine.directory.as_ref().filter(|_| !is_raw(scope))?;
     if directory.is_memory() {
         return Some(format!(
-            "{} is {}, which is memory and no disk: name a directory on a disk by --dir",
+            "{} is {}, which is memory: name a directory on a disk with --dir",
             directory.path, directory.filesystem
         ));
     }
@@ -208,13 +208,13 @@ pub const SPREAD: &str = "spread";
 /// One job, and in the full profile one on each core, where there are several, or on as many cores
 /// as there may be jobs.
 fn placements(scope: &Scope) -> Result<Vec<Placement>, String> {
-    let one = scope.floor.one_cpu("job")?;
-    let cores = scope.floor.one_per_core("job");
+    let one = scope.placements.one_cpu("job")?;
+    let cores = scope.placements.one_per_core("job");
     Ok(match cores.seats.len() {
         _ if scope.depth < Depth::Full => vec![one],
         0 | 1 => vec![one],
-        2..=MOST_JOBS => vec![one, cores],
-        _ => vec![one, scope.floor.spread("job", MOST_JOBS)],
+        2..=MAX_JOBS => vec![one, cores],
+        _ => vec![one, scope.placements.spread("job", MAX_JOBS)],
     })
 }
 
@@ -226,7 +226,7 @@ pub fn pollable(scope: &Scope) -> bool {
 }
 
 /// More jobs than this measure the scheduler of the disk.
-pub const MOST_JOBS: usize = 64;
+pub const MAX_JOBS: usize = 64;
 
 pub fn sequential(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let placements = match placements(scope) {
@@ -255,7 +255,7 @@ pub fn sequential(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
             candidates.push(candidate(
                 bench,
                 scope,
-                Wish {
+                CaseSpec {
                     placement: placement.clone(),
                     params: &[(ids::param::OP, op), (ids::param::CACHE, cache)],
                     shapes,
@@ -285,7 +285,7 @@ pub fn random(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let mut push = |params: &[(ParamId, &str)], shapes: Vec<Shape>, priority| {
             let bytes = usual_file(scope.depth);
             let placement = placement.clone();
-            let wish = Wish { placement, params, shapes, priority, bytes, point_s: None };
+            let wish = CaseSpec { placement, params, shapes, priority, bytes, point_s: None };
             candidates.push(candidate(bench, scope, wish));
         };
         push(&[(ids::param::OP, "read"), (ids::param::CACHE, "direct")], shapes.clone(), 80);
@@ -325,16 +325,13 @@ pub fn paced_length(case: &Case, rate: f64) -> (u64, f64) {
 }
 
 pub fn paced(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let cases: &[(&str, u64)] = match scope.depth {
         Depth::Full => &[("read", 1000), ("read", 4000), ("write", 1000), ("mixed", 1000)],
         _ => &[("read", 2000)],
     };
     let case = |(op, rate): &(&str, u64)| {
-        let wish = Wish {
+        let wish = CaseSpec {
             placement: one.clone(),
             params: &[(ids::param::OP, op), (ids::param::CACHE, "direct")],
             shapes: vec![Shape { block: 4 * KIB, depth: 256 }],
@@ -357,13 +354,10 @@ fn small(
     bytes: u64,
     point_s: Option<f64>,
 ) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let case = |params: &[(ParamId, &str)]| {
         let (placement, shapes) = (one.clone(), vec![shape]);
-        candidate(bench, scope, Wish { placement, params, shapes, priority: 64, bytes, point_s })
+        candidate(bench, scope, CaseSpec { placement, params, shapes, priority: 64, bytes, point_s })
     };
     match ops {
         [] => vec![case(&[])],
@@ -373,23 +367,18 @@ fn small(
 
 pub fn sync(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let ops: &[&str] = if scope.depth == Depth::Quick { &["fdatasync"] } else { &["fsync", "fdatasync"] };
-    small(bench, scope, ops, Shape { block: 4 * KIB, depth: 1 }, LEAST_FILE, None)
+    small(bench, scope, ops, Shape { block: 4 * KIB, depth: 1 }, MIN_FILE, None)
 }
 
 pub fn metadata(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
     let case = |op: &&str| {
         let unmet = |why: String| Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::OP, *op);
         if let Some(why) = nowhere(scope, false) {
             return unmet(why);
         }
-        if room(scope) < super::metadata::MOST_FILES * 4096 {
-            return unmet(
-                "less than 1 GB is free where the files would go: name another directory by --dir".into(),
-            );
+        if room(scope) < super::metadata::MAX_FILES * 4096 {
+            return unmet("less than 1 GB is free for the files: name another directory with --dir".into());
         }
         // What is not timed (making what is unlinked) takes as long as what is.
         let seconds = scope.seconds(2, super::metadata::STRETCH, 0.01);
@@ -422,11 +411,8 @@ pub fn verify(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 pub const SUSTAINED_S: f64 = 60.0;
 
 pub fn sustained(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let one = match scope.floor.one_cpu("job") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
-    let wish = Wish {
+    let Ok(one) = scope.placements.one_cpu("job") else { return bench.no_cpu(scope) };
+    let wish = CaseSpec {
         placement: one,
         params: &[(ids::param::OP, "write"), (ids::param::CACHE, "direct")],
         shapes: vec![Shape { block: MIB, depth: 8 }],

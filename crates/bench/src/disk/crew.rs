@@ -70,7 +70,7 @@ impl Worker {
     fn begin(&mut self, index: usize) -> anyhow::Result<()> {
         // The one before goes first, with its buffers.
         self.job = None;
-        let mut work = *self.works.get(index).context("there is no such point")?;
+        let mut work = *self.works.get(index).context("unknown point")?;
         work.seed ^= self.seed;
         let file = self.target.0.try_clone()?;
         let job =
@@ -81,7 +81,7 @@ impl Worker {
     }
 
     fn window(&mut self, ns: f64) -> anyhow::Result<()> {
-        let window = self.job.as_mut().context("a window before its point")?.window(ns)?;
+        let window = self.job.as_mut().context("a sample came before its point")?.window(ns)?;
         self.board.windows.put(self.place, 0, &window);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Crew {
         (0..self.jobs).any(|job| self.board.unregistered[job].load(Ordering::Relaxed) != 0)
     }
 
-    /// A window of so many nanoseconds, of each job.
+    /// A window of this many nanoseconds, of each job.
     pub fn window(&mut self, ns: f64) -> anyhow::Result<Vec<Window>> {
         self.round(WINDOW | (ns.max(0.0) as u64 & VALUE))?;
         Ok((0..self.jobs).map(|job| self.board.windows.get(job, 0)).collect())

@@ -24,7 +24,7 @@ pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
         wanted => match uring::why_unavailable() {
             Some(why) => (
                 Kind::Psync,
-                Some(format!("io_uring is refused here ({why}): pread and pwrite instead, at depth 1")),
+                Some(format!("io_uring is refused here ({why}): pread and pwrite were used, at depth 1")),
             ),
             None if wanted == Some("polled") => (Kind::Polled, None),
             None => (Kind::Uring, None),
@@ -33,8 +33,8 @@ pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
 }
 
 /// Buffers are pinned in memory, and for that an unprivileged user has an allowance.
-pub const UNREGISTERED: &str = "io_uring without registered buffers: the kernel refused them (too little memory may be locked: \
-                                ulimit -l), so each I/O costs more CPU time";
+pub const UNREGISTERED: &str =
+    "io_uring ran without registered buffers, which costs CPU time: raise ulimit -l";
 
 pub enum Engine {
     Uring(Box<Ring>),
@@ -67,7 +67,7 @@ impl Blocking {
 }
 
 impl Engine {
-    /// For a file, with so many buffers of `block` bytes; `prompt` as [`Setup`] has it.
+    /// For a file, with this many buffers of `block` bytes; `prompt` as [`Setup`] has it.
     pub fn new(kind: Kind, file: OwnedFd, block: u64, depth: u32, prompt: bool) -> io::Result<Engine> {
         let slot_bytes = block as usize;
         Ok(match kind {
@@ -136,7 +136,7 @@ impl Engine {
     }
 }
 
-/// What to say of an I/O that came to something else than all its bytes; `None` where all is well.
+/// The error of an I/O that did not move all its bytes; `None` if it did.
 pub fn complaint(write: bool, offset: u64, bytes: u32, result: Result<u32, i32>) -> Option<String> {
     let what = if write { "write" } else { "read" };
     match result {

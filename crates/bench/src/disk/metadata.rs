@@ -16,7 +16,7 @@ use sys::scratch::Scratch;
 pub const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory: what takes longer goes over as many
 /// again.
-pub const MOST_FILES: u64 = 20_000;
+pub const MAX_FILES: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
@@ -35,7 +35,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         Some("stat") => Op::Stat,
         Some("rename") => Op::Rename,
         Some("unlink") => Op::Unlink,
-        other => bail!("no such call: {other:?}"),
+        other => bail!("unknown call {other:?}"),
     };
     if case.inputs.contains_key(super::DEVICE) {
         bail!("a raw device has no files");
@@ -46,8 +46,12 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut latencies = Buckets::new();
     let mut timed = 0.0;
     sampler.time_by(Point::new(ids::metric::RATE, 1.0).stretch(STRETCH), |calls| {
-        let most = MOST_FILES.min(scratch.free_bytes()? / SHARE_OF_ROOM / 4096);
-        ensure!(most > 0, "no room for a file in {}: name another directory by --dir", directory.display());
+        let most = MAX_FILES.min(scratch.free_bytes()? / SHARE_OF_ROOM / 4096);
+        ensure!(
+            most > 0,
+            "no space for a file in {}: name another directory with --dir",
+            directory.display()
+        );
         let ns = rounds(&scratch, op, calls, most, clock, &mut latencies)?;
         timed += ns;
         Ok(ns)
@@ -94,12 +98,12 @@ fn round(
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     let create = |index: usize| -> anyhow::Result<()> {
         let made = rustix::fs::openat(folder, names[index].as_str(), flags, Mode::RUSR | Mode::WUSR);
-        made.map(drop).context("cannot make a file")
+        made.map(drop).context("cannot create a file")
     };
     let stat = |index: usize| -> anyhow::Result<()> {
         let name = names[index % names.len()].as_str();
         let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        let found = found.context("cannot look at a file")?;
+        let found = found.context("cannot stat a file")?;
         check_answer(found.st_size == 0, || format!("an empty file has {} bytes", found.st_size))
     };
     let rename = |index: usize| {
@@ -126,7 +130,7 @@ fn round(
     };
     let created = all(&create, files, op == Op::Create)?;
     let count = scratch.count()? as u64;
-    check_answer(count == files, || format!("{count} files lie there after {files} were made"))?;
+    check_answer(count == files, || format!("{count} files found after {files} were created"))?;
     let ns = match op {
         Op::Create | Op::Unlink => created,
         Op::Stat => all(&stat, looks, true)?,
@@ -136,7 +140,7 @@ fn round(
     check_answer(count == files, || format!("{count} of {files} files are left"))?;
     let removed = all(&unlink, files, op == Op::Unlink)?;
     let count = scratch.count()?;
-    check_answer(count == 0, || format!("{count} files are still there after their removal"))?;
+    check_answer(count == 0, || format!("{count} files were left after their removal"))?;
     Ok(if op == Op::Unlink { removed } else { ns })
 }
 
@@ -170,6 +174,6 @@ mod tests {
         std::fs::write(scratch.path().join("foreign"), "x").expect("a file");
         let error =
             round(&scratch, Op::Stat, (3, 3), Clock::Raw, &mut Buckets::new()).expect_err("one too many");
-        assert!(error.to_string().contains("4 files lie there"), "{error}");
+        assert!(error.to_string().contains("4 files found"), "{error}");
     }
 }

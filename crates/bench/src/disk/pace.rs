@@ -70,7 +70,8 @@ fn drive(lane: &mut impl Lane, interval: f64, count: u64, slots: u32, limit: f64
         lane.wait(until, &mut back)?;
         let now = lane.now();
         for slot in back.drain(..) {
-            let number = flying[slot as usize].take().context("an answer to what was not asked")?;
+            let number =
+                flying[slot as usize].take().context("a completion for an I/O that was not submitted")?;
             latencies.record(now - due(number));
             in_time += u64::from(now <= over);
             in_flight -= 1;
@@ -102,7 +103,7 @@ struct Disk {
     stamp: u64,
 }
 
-/// The last so many nanoseconds before an I/O is due are not slept: waking up would make it late.
+/// Nanoseconds before an I/O is due that are not slept: waking up would make it late.
 const SPIN_NS: f64 = 30_000.0;
 
 impl Disk {
@@ -229,7 +230,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     if outcome.open > 0 {
         let (asked, open) = (outcome.asked, outcome.open);
         sampler.facts().notes.push(format!(
-            "{asked} of {count} I/Os could be asked for and {open} were not back {:.1} s after the last fell due: the device is slower than the rate",
+            "{open} of {count} I/Os were open {:.1} s after the last was due ({asked} submitted): choose a lower rate",
             limit - seconds
         ));
     }

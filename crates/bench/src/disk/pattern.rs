@@ -117,7 +117,7 @@ pub fn wrong(buffer: &[u8], offset: u64, generation: u64) -> Option<String> {
         let Some(bad) = bad else { continue };
         let looks = match (at(0), at(1)) {
             (named, then) if named == place && then < generation => {
-                format!("the block is of generation {then}, an older one: a lost write")
+                format!("the block has the older generation {then}: a lost write")
             }
             (named, then) if named != place && at(2) == word(named, then, 2) => {
                 format!(
@@ -186,7 +186,7 @@ mod tests {
             "{flipped}"
         );
         let lost = damaged(&|copy| fill(&mut copy[UNIT..2 * UNIT], offset + UNIT as u64, 2));
-        assert!(lost.contains("generation 2, an older one: a lost write"), "{lost}");
+        assert!(lost.contains("the older generation 2: a lost write"), "{lost}");
         let misplaced = damaged(&|copy| fill(&mut copy[..UNIT], 40960, 3));
         assert!(misplaced.contains("belongs to file offset 40960"), "{misplaced}");
         assert!(damaged(&|copy| copy[..UNIT].fill(0)).contains("all zeros"));

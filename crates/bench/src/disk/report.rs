@@ -75,7 +75,7 @@ pub fn beside(sampler: &mut Sampler, point: &Params, done: Done, watch: &mut Wat
     sampler.value(point.clone(), ids::metric::DEVICE_BUSY, (moved.busy_ms * 1e6 / ns).min(1.0), ns)
 }
 
-/// Bytes that the device moved for each of ours, in the directions in which we moved any.
+/// Bytes that the device moved for each byte of I/O, in the directions that had any.
 fn share(done: Done, moved: BlockCounts) -> Option<f64> {
     let ours = done.read_bytes + done.written_bytes;
     let read = if done.read_bytes > 0.0 { moved.read_bytes } else { 0.0 };

@@ -29,11 +29,11 @@ impl Plan {
     /// not, or by hand.)
     pub fn of(case: &Case, sampler: &mut Sampler) -> anyhow::Result<Plan> {
         let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
-        let op = text(ids::param::OP).and_then(Op::by_name).context("the case does not say what to do")?;
+        let op = text(ids::param::OP).and_then(Op::by_name).context("the case has no operation")?;
         let direct = text(ids::param::CACHE) != Some("buffered");
         let (kind, note) = engine::choose(text(ids::param::ENGINE));
         if let Some((note, wanted)) = note.as_ref().zip(text(ids::param::ENGINE)) {
-            bail!("not available here: {wanted} was asked for, and {note}");
+            bail!("not available here: {wanted} was requested, but {note}");
         }
         let mut shapes = shapes(case);
         if let Some(note) = note {
@@ -41,7 +41,7 @@ impl Plan {
             // Paced I/O has no depth to miss: what falls due waits.
             shapes.retain(|shape| shape.depth == 1 || case.bench == ids::PACED);
             if shapes.is_empty() {
-                bail!("not available here: {note}, and all {deep} points are deeper");
+                bail!("not available here: {note}, but all {deep} points are deeper");
             }
             sampler.facts().notes.push(note);
         }

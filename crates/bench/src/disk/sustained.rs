@@ -10,11 +10,11 @@ use model::Case;
 const PERIOD_S: f64 = 0.5;
 
 /// Fewer periods are no time line.
-const LEAST: usize = 4;
+const MIN_PERIODS: usize = 4;
 
-/// How many periods of which length make up so many seconds.
+/// Number and length of the periods that make up this many seconds.
 fn periods(seconds: f64) -> (usize, f64) {
-    let count = ((seconds / PERIOD_S).round() as usize).max(LEAST);
+    let count = ((seconds / PERIOD_S).round() as usize).max(MIN_PERIODS);
     (count, seconds / count as f64)
 }
 
@@ -34,7 +34,7 @@ mod tests {
     fn a_minute_has_120_periods_and_a_moment_some() {
         assert_eq!(periods(60.0), (120, 0.5));
         let (count, period_s) = periods(0.2);
-        assert_eq!(count, LEAST);
+        assert_eq!(count, MIN_PERIODS);
         assert!((period_s - 0.05).abs() < 1e-12);
     }
 }

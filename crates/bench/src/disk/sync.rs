@@ -17,7 +17,7 @@ use model::vocabulary::disk as ids;
 use sys::clock;
 
 /// A median needs as many.
-const LEAST: u64 = 24;
+const MIN_CALLS: u64 = 24;
 
 /// The two calls.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let call = match case.params.get(ids::param::OP).and_then(|op| op.text()) {
         Some("fsync") => Call::Fsync,
         Some("fdatasync") => Call::Fdatasync,
-        other => bail!("no such call: {other:?}"),
+        other => bail!("unknown call {other:?}"),
     };
     let shape = *shapes(case).first().context("the case has no point")?;
     let (clock, seed) = (sampler.clock(), sampler.seed());
@@ -72,7 +72,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let ns = window_ns(case, windows);
     // A window has its share of what the median needs, and ends then with the first call after its
     // time.
-    let least = LEAST.div_ceil(windows.count.max(1) as u64);
+    let least = MIN_CALLS.div_ceil(windows.count.max(1) as u64);
     let limit = windows.limit_s.max(windows.count as f64 * ns / 1e9) * 1e9;
     once(&mut latencies)?;
     let begin = clock.now();

@@ -19,7 +19,7 @@ use sys::mapping::Mapping;
 use sys::medium;
 use sys::scratch::Scratch;
 
-/// Files are filled by writes of so many bytes.
+/// Bytes of each write that fills a file.
 const PIECE: usize = 1 << 20;
 
 pub struct Target {
@@ -36,7 +36,7 @@ pub struct Target {
 /// the kernel takes an io_uring apart some time later.
 const LET_GO: Duration = Duration::from_secs(3);
 
-/// Tries again while somebody else has it.
+/// Tries again while another process has it.
 fn patiently(open: impl Fn() -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
     let begin = Instant::now();
     loop {
@@ -64,8 +64,11 @@ impl Confirmed<'_> {
     /// with one medium alone.
     fn is(&self, file: &OwnedFd, size: u64) -> anyhow::Result<()> {
         let named = self.path.display();
-        let stat = rustix::fs::fstat(file).with_context(|| format!("cannot look at {named}"))?;
-        ensure!(FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice, "{named} is no block device");
+        let stat = rustix::fs::fstat(file).with_context(|| format!("cannot stat {named}"))?;
+        ensure!(
+            FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice,
+            "{named} is not a block device"
+        );
         let (number, medium) = (numbers(stat.st_rdev), medium::of(file));
         let is_the_device = number == self.number && size == self.bytes;
         let what = if is_the_device { "holds another medium" } else { "is another device" };
@@ -75,8 +78,7 @@ impl Confirmed<'_> {
         };
         ensure!(
             is_the_device && medium == self.medium,
-            "{named} {what} by now, and was neither read nor written: {} was confirmed, and {} is there; begin a new run to \
-             confirm that one",
+            "{named} {what} by now and was neither read nor written: {} was confirmed, {} is there; start a new run to confirm it",
             shown(self.number, self.bytes, self.medium),
             shown(&number, size, &medium)
         );
@@ -85,7 +87,7 @@ impl Confirmed<'_> {
 }
 
 impl Target {
-    /// For so many jobs: files that are made and filled now, or the device that the case names.
+    /// For this many jobs: files that are made and filled now, or the device of the case.
     /// `direct`: past the page cache.
     pub fn prepare(case: &Case, jobs: usize, direct: bool, seed: u64) -> anyhow::Result<Target> {
         let number = |name: &str| case.inputs.get(name).and_then(|text| text.parse::<u64>().ok());
@@ -96,7 +98,7 @@ impl Target {
                     bail!(why);
                 }
                 let told = |name: &str| {
-                    let missing = "the case does not say which device was confirmed: measure it anew";
+                    let missing = "the case names no confirmed device: start a new run";
                     case.inputs.get(name).context(missing)
                 };
                 let confirmed = Confirmed {
@@ -104,13 +106,13 @@ impl Target {
                     number: told(DEVICE_NUMBER)?,
                     bytes: told(DEVICE_BYTES)?
                         .parse()
-                        .context("the size of the confirmed device is no number")?,
+                        .context("the size of the confirmed device is not a number")?,
                     medium: told(DEVICE_MEDIUM)?,
                 };
                 Target::device(confirmed, jobs, direct, write)
             }
             None => {
-                let bytes = number(BYTES).context("the case does not say how large its file is")?;
+                let bytes = number(BYTES).context("the case has no file size")?;
                 Target::files(&directory_of(case), jobs, bytes, direct, seed)
             }
         }
@@ -126,10 +128,10 @@ impl Target {
         let file = patiently(|| rustix::fs::open(path, flags, Mode::empty()))
             .with_context(|| format!("cannot open {named}"))?;
         let size = rustix::fs::seek(&file, SeekFrom::End(0))
-            .with_context(|| format!("cannot tell the size of {named}"))?;
+            .with_context(|| format!("cannot read the size of {named}"))?;
         confirmed.is(&file, size)?;
         let bytes = size / jobs.max(1) as u64 / PIECE as u64 * PIECE as u64;
-        ensure!(bytes > 0, "{named} has {size} bytes only");
+        ensure!(bytes > 0, "{named} has only {size} bytes");
         // The same open file for all: nobody else, another job neither, could open it exclusively
         // again.
         let files: Result<Vec<OwnedFd>, _> = (0..jobs).map(|_| file.try_clone()).collect();
@@ -152,10 +154,10 @@ impl Target {
                 let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
                 rustix::fs::openat(scratch.folder(), name.as_str(), flags, Mode::RUSR | Mode::WUSR)
             };
-            let made = open(OFlags::CREATE | OFlags::EXCL).context("cannot make the test file")?;
+            let made = open(OFlags::CREATE | OFlags::EXCL).context("cannot create the test file")?;
             let past = open(OFlags::DIRECT);
             rustix::fs::unlinkat(scratch.folder(), name.as_str(), AtFlags::empty())
-                .context("cannot remove the name of the test file")?;
+                .context("cannot unlink the test file")?;
             files.push((made, past));
         }
         // Nothing has a name any more: whatever ends this process, the files go with it. Where the
@@ -189,9 +191,9 @@ impl Target {
         let file = self
             .files
             .get(job)
-            .context("there is no such job")?
+            .context("unknown job")?
             .try_clone()
-            .context("cannot share a file")?;
+            .context("cannot share a file between jobs")?;
         Ok((file, if self.is_device { job as u64 * self.bytes } else { 0 }))
     }
 
@@ -199,17 +201,16 @@ impl Target {
         &self.files[0]
     }
 
-    /// What the files, and the device below, say of themselves in the visit's notes.
+    /// Description of the files or the device for the visit's notes.
     pub fn words(&self) -> Vec<String> {
         let (count, mib) = (self.files.len(), self.bytes >> 20);
         let what = match self.is_device {
             true => format!(
-                "{count} region(s) of {mib} MiB of a raw device, whose content is not ours: blocks that were never written, or \
-                 given back, may be answered without touching the medium{}",
+                "{count} region(s) of {mib} MiB of a raw device with unknown content: reads of unwritten or discarded blocks may not touch the medium{}",
                 self.blank_words()
             ),
             false => format!(
-                "{count} file(s) of {mib} MiB, preconditioned: allocated and filled once with incompressible data, synced"
+                "{count} file(s) of {mib} MiB: allocated, filled once with incompressible data, synced"
             ),
         };
         [what]
@@ -234,7 +235,7 @@ impl Target {
             }
             blank += u64::from(buffer.bytes_mut().iter().all(|byte| *byte == 0));
         }
-        format!(" ({blank} of {LOOKS} blocks that were looked at hold zeros only)")
+        format!(" ({blank} of {LOOKS} sampled blocks hold only zeros)")
     }
 
     /// Drops what the page cache holds of the files.
@@ -271,7 +272,7 @@ fn numbers(device: u64) -> String {
 fn fill(file: &OwnedFd, bytes: u64, seed: u64) -> anyhow::Result<()> {
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => {}
-        Err(error) => return Err(std::io::Error::from(error)).context("cannot allocate it"),
+        Err(error) => return Err(std::io::Error::from(error)).context("cannot allocate the file"),
     }
     let mut random = fastrand::Rng::with_seed(seed);
     let mut piece = Mapping::private(PIECE, Pages::AsGiven, &CpuSet::default())?;
@@ -284,7 +285,7 @@ fn fill(file: &OwnedFd, bytes: u64, seed: u64) -> anyhow::Result<()> {
             .with_context(|| format!("write of {count} bytes at offset {at} failed"))?;
         ensure!(
             wrote == count,
-            "write of {count} bytes at offset {at} came back with {wrote} bytes: is it full?"
+            "write of {count} bytes at offset {at} came back with {wrote} bytes: is the disk full?"
         );
         at += count as u64;
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::cases::{POINTS, Shape, shapes};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Candidate, Scope, all, rehearsal};
 use machine::disk::Block;
 use machine::{Directory, Disk, Machine};
@@ -33,9 +33,9 @@ fn on(id: BenchId, depth: Depth, filesystem: &str, free_bytes: u64) -> Vec<Candi
 }
 
 fn of_machine(id: BenchId, depth: Depth, machine: &Machine) -> Vec<Candidate> {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = depth.windows();
-    let scope = Scope { machine, floor: &floor, depth, memory_bytes: 8 << 30, windows, all: false };
+    let scope = Scope { machine, placements: &placements, depth, memory_bytes: 8 << 30, windows, all: false };
     let row = crate::find(&id).expect("a row");
     (row.cases)(row, &scope)
 }
@@ -174,7 +174,7 @@ fn every_row_measures_and_leaves_nothing() {
             }
             let direct = case.params.get(ids::param::CACHE).and_then(|cache| cache.text()) == Some("direct");
             if let Some(share) = value(&samples, &ids::metric::DEVICE_SHARE, Form::Value).filter(|_| direct) {
-                // Others may use the device meanwhile: nothing of ours may be missing.
+                // Other work may use the device too, but none of our bytes may be missing.
                 assert!(share > 0.5, "{}: {share}", case.key());
             }
         }

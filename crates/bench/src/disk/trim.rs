@@ -25,8 +25,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let target = Target::prepare(case, 1, false, sampler.seed())?;
     sampler.facts().notes.extend(target.words());
     let (file, base) = target.open(0)?;
-    let holes = target.bytes.min(MOST) / shape.block;
-    ensure!(holes >= LEAST, "{holes} holes fit: too few for a median");
+    let holes = target.bytes.min(MAX_BYTES) / shape.block;
+    ensure!(holes >= MIN_HOLES, "only {holes} holes fit the file, too few for a median: use a larger file");
     let raw = case.inputs.contains_key(DEVICE);
     let give_back = |offset: u64| -> io::Result<()> {
         match raw {
@@ -73,7 +73,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// A median needs as many.
-const LEAST: u64 = 20;
+const MIN_HOLES: u64 = 20;
 
 /// No more is given back in one visit, bytes: a raw device may be large.
-const MOST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;

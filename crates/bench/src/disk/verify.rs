@@ -14,7 +14,7 @@ use model::Case;
 use sys::scratch;
 
 /// No more is written to a raw device in one generation, bytes.
-const MOST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut shape = *shapes(case).first().context("the case has no point")?;
@@ -24,7 +24,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         false => scratch::direct_refused(&directory_of(case)),
     };
     if let Some(why) = refused {
-        bail!("not available here: nothing can be read past the page cache, O_DIRECT is refused ({why})");
+        bail!("not available here: O_DIRECT is refused ({why}), so reads cannot bypass the page cache");
     }
     let target = Target::prepare(case, 1, true, sampler.seed())?;
     let (kind, note) = engine::choose(None);
@@ -35,7 +35,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (file, base) = target.open(0)?;
     let mut engine = Engine::new(kind, file, shape.block, shape.depth, false)?;
     sampler.facts().notes.extend(engine.note().map(str::to_string));
-    let bytes = target.bytes.min(MOST) / shape.block * shape.block;
+    let bytes = target.bytes.min(MAX_BYTES) / shape.block * shape.block;
     let at = params(case.id(), shape);
     let mut generation = 0;
     // The first one warms up, and what follows finds an older one in its place.
@@ -122,7 +122,7 @@ mod tests {
             }
             let error = pass(&mut engine, shape, region, 3, false).expect_err("the generation before");
             let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer");
-            assert!(wrong.0.contains("generation 2, an older one"), "{}", wrong.0);
+            assert!(wrong.0.contains("the older generation 2"), "{}", wrong.0);
             rustix::io::pwrite(&file, b"damage", 50_000).expect("written");
             let mut engine =
                 Engine::new(kind, file.into(), shape.block, shape.depth, false).expect("an engine");

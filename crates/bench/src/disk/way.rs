@@ -19,9 +19,9 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), or without a wish
-    /// the one that there is. What is not io_uring's usual way is named in the case, so that its
-    /// series are its own. `false`: nothing is left of it.
+    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), or without a
+    /// overrides the one that there is. What is not io_uring's usual way is named in the case, so
+    /// that its series are its own. `false`: nothing is left of it.
     pub fn give(&self, candidate: &mut Candidate, wanted: Option<&str>) -> bool {
         let params = &candidate.case.params;
         let text = |name: ParamId| params.get(name).and_then(|value| value.text().map(str::to_string));
@@ -52,7 +52,7 @@ impl Engines {
         let why = match (refused, engine) {
             (Some(why), _) => Some(format!("not available here: io_uring is refused ({why})")),
             (None, "polled") if !self.pollable => {
-                Some("the block device has no queues that can be polled (its io_poll says 0)".to_string())
+                Some("the block device has no polled queues (io_poll is 0)".to_string())
             }
             _ => None,
         };

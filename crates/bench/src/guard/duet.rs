@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::output::Kept;
-use super::{GRACE, LEAVE, Streams, Told, Tree, commands, ids, once, own_all};
+use super::output::OutputTail;
+use super::{CommandSpec, GRACE, LEAVE, Streams, Tree, commands, ids, once, own_all};
 use crate::Sampler;
 use model::{Case, CpuSet, Params};
 use sys::counters;
@@ -25,12 +25,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A process that runs one of the two, as a visit of a single command does, and the line to it. It
 /// says a blank when all is ready, begins at the first byte that it hears, says how it went, and
 /// emits what it noted at the second byte.
-struct Arm {
+struct CommandProcess {
     child: Child,
     line: UnixStream,
 }
 
-/// Clock readings at the begin and the end of a run, ns, or why there are none.
+/// Clock readings at the start and the end of a run, ns, or why there are none.
 type Went = Result<[f64; 2], String>;
 
 /// Who sits on the first CPU in this round, and begins first; then the other one.
@@ -41,22 +41,22 @@ fn order(pass: u32) -> [usize; 2] {
 /// One round.
 pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Result<()> {
     let (points, cpus) = (commands(case), case.placement.cpus());
-    ensure!(points.len() == ARMS.len() && cpus.len() == ARMS.len(), "a duet is two commands on two CPUs");
+    ensure!(points.len() == ARMS.len() && cpus.len() == ARMS.len(), "a duet needs two commands and two CPUs");
     let order = order(sampler.pass());
     // Before the forks: the children do as this process does.
     counters::die_as_the_parent_does();
     let _tree = Tree;
     let mut arms = [None, None];
     for (arm, cpu) in order.into_iter().zip(cpus.iter()) {
-        let (line, theirs) = UnixStream::pair().context("cannot make a line to a process")?;
+        let (line, theirs) = UnixStream::pair().context("cannot make a channel to a process")?;
         let words = (arm == 1).then_some(rival);
         let child = process::fork(|| match play(case, words, cpu, &points[arm], theirs, sampler) {
             Ok(()) => 0,
             Err(_) => 1,
         });
-        arms[arm] = Some(Arm { child: child.context("cannot start a process")?, line });
+        arms[arm] = Some(CommandProcess { child: child.context("cannot start a process")?, line });
     }
-    let [Some(a), Some(b)] = arms else { bail!("both commands have one place") };
+    let [Some(a), Some(b)] = arms else { bail!("both commands need a CPU each") };
     let mut arms = [a, b];
     // After the forks: the children's signals are their own.
     let mut events = own_all()?;
@@ -66,8 +66,8 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
     }
     let [[a_begin, a_end], [b_begin, b_end]] = ran?;
     for (arm, name) in arms.iter_mut().zip(ARMS) {
-        arm.line.write_all(b".").with_context(|| format!("{name}: its watcher is gone"))?;
-        ensure!(arm.child.reap()?.success(), "{name}: its watcher could not tell what it noted");
+        arm.line.write_all(b".").with_context(|| format!("{name}: its observer ended"))?;
+        ensure!(arm.child.reap()?.success(), "{name}: its observer sent no valid data");
     }
     let longer = (a_end - a_begin).max(b_end - b_begin);
     let overlap = (a_end.min(b_end) - a_begin.max(b_begin)).max(0.0);
@@ -75,18 +75,22 @@ pub fn both(case: &Case, rival: &[String], sampler: &mut Sampler) -> anyhow::Res
 }
 
 /// Lets both begin, and waits for their ends.
-fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyhow::Result<[[f64; 2]; 2]> {
+fn run_both(
+    arms: &mut [CommandProcess; 2],
+    order: [usize; 2],
+    events: &mut Events,
+) -> anyhow::Result<[[f64; 2]; 2]> {
     let [a, b] = arms.each_ref().map(|arm| arm.line.try_clone().map(OwnedFd::from));
     let mut heard = Streams::of(Some(a?), Some(b?))?;
     let mut begun = false;
     loop {
         heard.wait(events, Instant::now() + LOOK)?;
-        ensure!(!events.asked_to_end(), "this run was asked to end");
+        ensure!(!events.asked_to_end(), "this run was interrupted");
         heard.drain();
-        let said = [&heard.out, &heard.err].map(Kept::text);
+        let said = [&heard.out, &heard.err].map(OutputTail::text);
         if !begun && said.iter().all(|said| !said.is_empty()) {
             for arm in order {
-                arms[arm].line.write_all(b".").context("a watcher is gone")?;
+                arms[arm].line.write_all(b".").context("an observer ended")?;
             }
             begun = true;
         }
@@ -95,7 +99,7 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
             // Its text ends with the line; an end without one is its watcher's.
             let went: Went = match (said[arm].ends_with(b"\n"), &heard.from[arm]) {
                 (true, _) => serde_json::from_slice(&said[arm])?,
-                (false, None) => Err("its watcher is gone".to_string()),
+                (false, None) => Err("its observer ended".to_string()),
                 (false, Some(_)) => continue,
             };
             ran[arm] = Some(went.map_err(|why| anyhow!("{name}: {why}"))?);
@@ -107,7 +111,7 @@ fn run_both(arms: &mut [Arm; 2], order: [usize; 2], events: &mut Events) -> anyh
 }
 
 /// Asks both to end, as programs of a run that failed are.
-fn stop(arms: &mut [Arm; 2]) {
+fn stop(arms: &mut [CommandProcess; 2]) {
     for arm in arms.iter() {
         // Already gone is as good as asked.
         let _ = Pid::from_raw(arm.child.id() as i32).map(|pid| kill_process(pid, Signal::TERM));
@@ -129,7 +133,7 @@ fn play(
     let mut events = own_all()?;
     let mut heard = Streams::of(Some(line.try_clone()?.into()), None)?;
     let mut run = || {
-        let mut told = Told { seats: CpuSet::one(cpu), ..Told::of(case)? };
+        let mut told = CommandSpec { seats: CpuSet::one(cpu), ..CommandSpec::of(case)? };
         words.into_iter().for_each(|words| told.words = words.to_vec());
         once(told, sampler, &mut events, |events| {
             line.write_all(b" ")?;
@@ -147,7 +151,7 @@ fn play(
 /// Waits until `bytes` bytes have arrived.
 fn hear(heard: &mut Streams, bytes: usize, events: &mut Events) -> anyhow::Result<()> {
     while heard.out.text().len() < bytes {
-        ensure!(!events.asked_to_end() && heard.from[0].is_some(), "this run was asked to end");
+        ensure!(!events.asked_to_end() && heard.from[0].is_some(), "this run was interrupted");
         heard.wait(events, Instant::now() + LOOK)?;
         heard.drain();
     }

@@ -5,7 +5,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::formats::{Format, format_of};
-use super::output::Kept;
+use super::output::OutputTail;
 use model::Better;
 
 /// What to look for, and what it means.
@@ -78,12 +78,12 @@ impl Wanted {
 
     /// The number in what was printed: standard output first, standard error where it has none. An
     /// error quotes the last lines.
-    pub fn find(&self, out: &Kept, err: &Kept) -> anyhow::Result<Found> {
+    pub fn find(&self, out: &OutputTail, err: &OutputTail) -> anyhow::Result<Found> {
         let one = |value: f64| Found { value, of: 1 };
         let found = match &self.source {
             Source::Regex(pattern) => {
                 let regex = regex(pattern)?;
-                let found = |kept: &Kept| last_match(&regex, &kept.text());
+                let found = |kept: &OutputTail| last_match(&regex, &kept.text());
                 found(out).or_else(|| found(err)).map(|text| number(&text)).transpose()?.map(one)
             }
             Source::Json(path) => {
@@ -93,7 +93,7 @@ impl Wanted {
             Source::Format(name) => {
                 let format =
                     format_of(name).with_context(|| format!("no output format is called {name:?}"))?;
-                let found = |kept: &Kept| format.find(&String::from_utf8_lossy(&kept.text()));
+                let found = |kept: &OutputTail| format.find(&String::from_utf8_lossy(&kept.text()));
                 let mut values = found(out)?;
                 if values.is_empty() {
                     values = found(err)?;
@@ -126,7 +126,7 @@ fn last_match(regex: &Regex, text: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(group.as_bytes()).into_owned())
 }
 
-/// The numbers that a pattern of ours finds.
+/// The numbers that one of our patterns finds.
 pub(super) fn all(text: &str, pattern: &str) -> anyhow::Result<Vec<f64>> {
     let regex = regex(pattern)?;
     let found = regex.captures_iter(text.as_bytes()).filter_map(|found| found.get(1));
@@ -207,8 +207,8 @@ fn at_path(value: &serde_json::Value, path: &str) -> anyhow::Result<f64> {
 pub(super) mod tests {
     use super::*;
 
-    pub fn kept(text: &str) -> Kept {
-        let mut kept = Kept::new(1 << 16);
+    pub fn kept(text: &str) -> OutputTail {
+        let mut kept = OutputTail::new(1 << 16);
         kept.take(text.as_bytes());
         kept
     }

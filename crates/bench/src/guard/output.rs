@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read};
 
 /// One stream of a program. However much it prints, no more than two and a half parts of `part`
 /// bytes are kept.
-pub struct Kept {
+pub struct OutputTail {
     part: usize,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -12,10 +12,10 @@ pub struct Kept {
     lost: u64,
 }
 
-impl Kept {
+impl OutputTail {
     /// Keeps the first `part` bytes and at least as many of the last.
-    pub fn new(part: usize) -> Kept {
-        Kept { part, head: Vec::new(), tail: Vec::new(), lost: 0 }
+    pub fn new(part: usize) -> OutputTail {
+        OutputTail { part, head: Vec::new(), tail: Vec::new(), lost: 0 }
     }
 
     pub fn take(&mut self, bytes: &[u8]) {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn beginning_and_end_are_kept_of_whatever_length() {
-        let mut kept = Kept::new(1000);
+        let mut kept = OutputTail::new(1000);
         kept.take(b"first line\n");
         assert!(kept.is_whole() && kept.text() == b"first line\n");
         for number in 0..100_000u32 {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn last_lines_are_harmless() {
-        let mut kept = Kept::new(1 << 16);
+        let mut kept = OutputTail::new(1 << 16);
         assert_eq!(kept.last_lines(), "");
         kept.take(b"\x1b[31mred\xff\n\n");
         kept.take("x".repeat(5000).as_bytes());

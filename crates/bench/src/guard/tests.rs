@@ -7,12 +7,12 @@ use model::{Reason, Samples, Seat};
 
 /// The free case of a command.
 fn case(words: &[&str], wanted: Option<&str>, timeout: &str) -> Case {
-    let floor = Floor::of(&this_machine());
-    let mut case = Candidate::new(ids::COMMAND, floor.free(&["command"]).expect("CPUs"), 1, 0.1).case;
+    let placements = Placements::of(&this_machine());
+    let mut case = Candidate::new(ids::COMMAND, placements.free(&["command"]).expect("CPUs"), 1, 0.1).case;
     let wanted = wanted.map(|text| Wanted::parse(text, None).expect("a metric"));
     case.inputs.insert(WORDS.into(), serde_json::to_string(words).expect("text"));
     case.inputs.insert(TIMEOUT.into(), timeout.into());
-    case.inputs.insert(FLOOR.into(), floor.chart());
+    case.inputs.insert(FLOOR.into(), placements.chart());
     if let Some(wanted) = wanted {
         case.inputs.insert(WANTED.into(), serde_json::to_string(&wanted).expect("text"));
     }
@@ -60,7 +60,7 @@ fn what_goes_wrong_is_said_with_the_last_lines() {
     // It ignores being asked.
     let stubborn = case(&["/bin/sh", "-c", "trap '' TERM; echo on; while :; do sleep 0.05; done"], None, "2");
     let said = why(visit(&stubborn).1);
-    assert!(said.contains("no end after 2 s (--timeout); killed. Its last lines: on"), "{said}");
+    assert!(said.contains("killed after 2 s (--timeout). Its last lines: on"), "{said}");
 }
 
 #[test]

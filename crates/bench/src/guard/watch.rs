@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use crate::placement::{Distance, Floor};
+use crate::placement::{Distance, Placements};
 use model::CpuSet;
 use sys::affinity;
 use sys::clock;
@@ -12,9 +12,9 @@ use sys::counters::{TaskSample, Tasks};
 
 pub struct Watch {
     tasks: Tasks,
-    floor: Floor,
-    spread: Option<Spread>,
-    together: Together,
+    placements: Placements,
+    spread: Option<RoundRobinPins>,
+    together: PairOccupancy,
     looks: u32,
     last: Instant,
     /// When to look next.
@@ -28,7 +28,7 @@ pub struct Watch {
 const APART: Duration = Duration::from_millis(10);
 const APART_AT_FIRST: Duration = Duration::from_millis(2);
 const FIRST: u32 = 16;
-/// Looking takes one part in so many of a CPU's time at most.
+/// Watching takes at most one part in this many of a CPU's time.
 const SHARE: u32 = 50;
 /// Migrations are read at each so manieth look.
 const COUNTING: u32 = 8;
@@ -42,14 +42,14 @@ fn least_share(cpus: usize, tasks: usize) -> f64 {
 }
 
 impl Watch {
-    pub fn new(tasks: Tasks, floor: Floor, spread: bool, seed: u64) -> Watch {
-        let spread = spread.then(|| Spread::over(floor.cpus()));
+    pub fn new(tasks: Tasks, placements: Placements, spread: bool, seed: u64) -> Watch {
+        let spread = spread.then(|| RoundRobinPins::over(placements.cpus()));
         let now = Instant::now();
         Watch {
             tasks,
-            floor,
+            placements,
             spread,
-            together: Together::default(),
+            together: PairOccupancy::default(),
             looks: 0,
             last: now,
             next: now,
@@ -64,7 +64,7 @@ impl Watch {
         }
     }
 
-    /// The last look, when the program has ended and nobody has waited for it yet.
+    /// The last observation, when the program has ended but is not yet reaped.
     pub fn look_last(&mut self) {
         self.tasks.sample(true);
     }
@@ -75,11 +75,11 @@ impl Watch {
         let past = self.last.elapsed();
         self.last = Instant::now();
         self.looks += 1;
-        let least = least_share(self.floor.cpus().len(), looks.len());
+        let least = least_share(self.placements.cpus().len(), looks.len());
         let is_busy = |look: &TaskSample| !look.new && look.ran_ns >= least * past.as_nanos() as f64;
         let busy: Vec<TaskSample> = looks.iter().copied().filter(is_busy).collect();
         let cpus: Vec<u32> = busy.iter().map(|look| look.cpu).collect();
-        self.together.note(&cpus, &self.floor);
+        self.together.note(&cpus, &self.placements);
         if let Some(spread) = &mut self.spread {
             spread.place(&looks, &busy);
         }
@@ -96,7 +96,7 @@ impl Watch {
     /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in,
     /// 0..1: over all looks that found two or more; empty where none did.
     pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
-        self.together.shares(&self.floor)
+        self.together.shares(&self.placements)
     }
 
     /// Looks that found two or more busy tasks.
@@ -112,14 +112,14 @@ impl Watch {
 
 /// Where pairs of tasks were.
 #[derive(Debug, Default)]
-struct Together {
+struct PairOccupancy {
     /// The sum over looks of the share of pairs at each distance.
     shares: BTreeMap<Distance, f64>,
     looks: u32,
 }
 
-impl Together {
-    fn note(&mut self, cpus: &[u32], floor: &Floor) {
+impl PairOccupancy {
+    fn note(&mut self, cpus: &[u32], placements: &Placements) {
         if cpus.len() < 2 {
             return;
         }
@@ -130,18 +130,18 @@ impl Together {
         for (index, (cpu, tasks)) in on.iter().enumerate() {
             *self.shares.entry(Distance::SameCpu).or_default() += tasks * (tasks - 1.0) / 2.0 / all;
             for (other, others) in &on[index + 1..] {
-                let distance = floor.distance(*cpu, *other);
+                let distance = placements.distance(*cpu, *other);
                 *self.shares.entry(distance).or_default() += tasks * others / all;
             }
         }
         self.looks += 1;
     }
 
-    fn shares(&self, floor: &Floor) -> Vec<(&'static str, f64)> {
+    fn shares(&self, placements: &Placements) -> Vec<(&'static str, f64)> {
         if self.looks == 0 {
             return Vec::new();
         }
-        let known = floor.distances();
+        let known = placements.distances();
         let share = |distance: &Distance| self.shares.get(distance).copied().unwrap_or(0.0);
         known.iter().map(|distance| (distance.name(), share(distance) / f64::from(self.looks))).collect()
     }
@@ -150,7 +150,7 @@ impl Together {
 /// Pins tasks round-robin as they are seen at work; later, a busy one that shares its CPU with
 /// another goes to a CPU where none is. One that rests is let go: what it starts would else begin
 /// on its CPU, and short tasks would pile up there.
-struct Spread {
+struct RoundRobinPins {
     cpus: Vec<u32>,
     seats: HashMap<u32, Seat>,
     /// All that ever were.
@@ -164,12 +164,12 @@ struct Seat {
     rests: u32,
 }
 
-/// Who rested for so many looks is let go.
+/// A task that rested for this many observations is released.
 const RESTS: u32 = 8;
 
-impl Spread {
-    fn over(cpus: CpuSet) -> Spread {
-        Spread { cpus: cpus.iter().collect(), seats: HashMap::new(), pinned: HashSet::new() }
+impl RoundRobinPins {
+    fn over(cpus: CpuSet) -> RoundRobinPins {
+        RoundRobinPins { cpus: cpus.iter().collect(), seats: HashMap::new(), pinned: HashSet::new() }
     }
 
     fn place(&mut self, looks: &[TaskSample], busy: &[TaskSample]) {
@@ -200,7 +200,7 @@ impl Spread {
         let mut seats: HashMap<u32, u32> = self.seats.iter().map(|(tid, seat)| (*tid, seat.cpu)).collect();
         let mut moves = Vec::new();
         for look in busy.iter().filter(|look| !self.seats.contains_key(&look.tid)) {
-            // The next CPU in turn among those with the fewest tasks.
+            // The next CPU, round-robin, among those with the fewest tasks.
             let on = |cpu: u32| seats.values().filter(|seat| **seat == cpu).count();
             if let Some(cpu) = self.cpus.iter().copied().min_by_key(|cpu| on(*cpu)) {
                 seats.insert(look.tid, cpu);
@@ -228,30 +228,30 @@ mod tests {
     use super::*;
     use machine::{Core, Machine};
 
-    fn floor(cpus: u32) -> Floor {
+    fn floor(cpus: u32) -> Placements {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();
         let core = |first: u32| Core { cpus: (first..first + 2).collect(), ..Core::default() };
         machine.cpus.cores = Some((0..cpus).step_by(2).map(core).collect());
-        Floor::of(&machine)
+        Placements::of(&machine)
     }
 
     #[test]
     fn pairs_are_counted_by_their_distance() {
-        let floor = floor(4);
-        let mut together = Together::default();
-        assert!(together.shares(&floor).is_empty());
-        together.note(&[0], &floor);
-        assert!(together.shares(&floor).is_empty(), "one task is no pair");
+        let placements = floor(4);
+        let mut together = PairOccupancy::default();
+        assert!(together.shares(&placements).is_empty());
+        together.note(&[0], &placements);
+        assert!(together.shares(&placements).is_empty(), "one task is no pair");
         // Pairs: 0-0 once, 0-1 twice, 0-2 twice, 1-2 once.
-        together.note(&[0, 1, 0, 2], &floor);
-        let shares = together.shares(&floor);
+        together.note(&[0, 1, 0, 2], &placements);
+        let shares = together.shares(&placements);
         let of = |class: &str| shares.iter().find(|(name, _)| *name == class).map(|(_, share)| *share);
         assert_eq!(of("same-cpu"), Some(1.0 / 6.0));
         assert_eq!(of("smt-sibling"), Some(2.0 / 6.0));
         assert_eq!(of("other-cpu"), Some(3.0 / 6.0));
-        together.note(&[3, 3], &floor);
-        assert_eq!(together.shares(&floor)[0], ("same-cpu", (1.0 + 1.0 / 6.0) / 2.0));
+        together.note(&[3, 3], &placements);
+        assert_eq!(together.shares(&placements)[0], ("same-cpu", (1.0 + 1.0 / 6.0) / 2.0));
     }
 
     fn look(tid: u32, ran_ns: f64) -> TaskSample {
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn tasks_are_spread_in_turn_and_busy_ones_apart() {
-        let mut spread = Spread::over((0..2).collect());
+        let mut spread = RoundRobinPins::over((0..2).collect());
         let all = [look(1, 9.0), look(2, 9.0), look(3, 9.0), look(4, 9.0)];
         assert!(spread.moves(&[]).is_empty(), "who rests needs no seat");
         let moves = spread.moves(&all);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn who_rests_is_let_go_and_who_works_stays() {
-        let mut spread = Spread::over((0..2).collect());
+        let mut spread = RoundRobinPins::over((0..2).collect());
         spread.seats = HashMap::from([(1, Seat { cpu: 0, rests: 0 }), (2, Seat { cpu: 1, rests: 0 })]);
         let busy = [look(1, 9.0)];
         for _ in 1..RESTS {

@@ -16,7 +16,7 @@ use rustix::thread::futex;
 use super::board::{
     Board, CPU_NS, DONE, FAILED, GO, INVOLUNTARY, MESSAGES, SPOILT, STAMP, USER_NS, VOLUNTARY,
 };
-use super::room::Room;
+use super::message_buffer::MessageBuffer;
 use super::transport::{Ends, ends};
 use crate::buckets::Buckets;
 use model::Histogram;
@@ -68,7 +68,7 @@ impl Setup {
 }
 
 /// What a run came to.
-pub struct Ran {
+pub struct RunResult {
     /// From the signal until all tasks had ended and processes were reaped, ns; the clock stood
     /// still while they were looked at in between.
     pub wall_ns: f64,
@@ -102,7 +102,7 @@ pub fn run(
     setup: &Setup,
     clock: Clock,
     sampler: Option<fn() -> LockSampler>,
-) -> anyhow::Result<(Ran, Locks)> {
+) -> anyhow::Result<(RunResult, Locks)> {
     allow_files(setup)?;
     let board = Arc::new(Board::new(setup.tasks())?);
     let (ready_reads, ready_writes) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -155,7 +155,7 @@ pub fn run(
         let each = costs.iter().zip(&after).map(|(before, after)| Some(of(after)? - of(before)?));
         crew.stays().then(|| each.sum::<Option<f64>>())?
     };
-    let ran = Ran {
+    let ran = RunResult {
         wall_ns: all_done - begin + reaping,
         user_ms,
         system_ms: cpu_ms - user_ms,
@@ -239,7 +239,7 @@ struct Stage {
 
 enum Crew {
     Processes(Vec<Child>),
-    /// Beside them what they read and write: the original's threads leave it open, too.
+    /// SecondRun them what they read and write: the original's threads leave it open, too.
     Threads {
         threads: Vec<Thread<()>>,
         kept: bool,
@@ -425,7 +425,7 @@ fn started(
 }
 
 impl Stage {
-    /// Tells that a task is ready, and sleeps until the signal. All see it: nobody reads it.
+    /// Reports that a task is ready, and sleeps until the signal, which no task consumes.
     fn wait_for_signal(&self, index: usize) -> io::Result<()> {
         self.board.number(index);
         let usage = (self.usage)()?;
@@ -445,7 +445,7 @@ impl Stage {
     }
 
     fn receive(&self, index: usize, mut from: &File, messages: usize) -> io::Result<()> {
-        let mut room = Room::of(self.bytes);
+        let mut room = MessageBuffer::of(self.bytes);
         let data = room.bytes();
         let mut latencies = self.stamped.then(Buckets::new);
         self.wait_for_signal(index)?;
@@ -472,7 +472,7 @@ impl Stage {
     }
 
     fn send(&self, index: usize, to: &[File]) -> io::Result<()> {
-        let mut room = Room::of(self.bytes);
+        let mut room = MessageBuffer::of(self.bytes);
         let data = room.bytes();
         data.fill(FILL);
         self.wait_for_signal(index)?;

@@ -4,7 +4,7 @@
 //! Sampling where tasks spend their time costs 4 % of CPU time in some guests; threads that stay
 //! until they were looked at take 3 to 10 % longer.
 
-use super::crew::{self, Ran, Setup, Tasks};
+use super::crew::{self, RunResult, Setup, Tasks};
 use sys::clock::Clock;
 use sys::lock_share::{LockSampler, LockShares};
 
@@ -12,11 +12,11 @@ use sys::lock_share::{LockSampler, LockShares};
 const SECOND_NS: f64 = 1e9;
 pub const SECOND_S: f64 = SECOND_NS / 1e9;
 
-/// It costs as much as a run: one visit of so many has it.
+/// It costs as much as a run, so only one visit in this many has it.
 pub const ONE_OF: u32 = 4;
 
 /// What the second run tells.
-pub struct Beside {
+pub struct SecondRun {
     /// What locks took of the tasks' CPU time, or why that is not known.
     pub locks: Result<LockShares, String>,
     pub migrations: Option<f64>,
@@ -27,23 +27,23 @@ pub struct Beside {
 
 /// A timed run, and where it is `wanted` a second one: for the share of locks where the kernel lets
 /// us, and for what is known of threads only while they stay.
-pub fn run(setup: &Setup, clock: Clock, wanted: bool) -> anyhow::Result<(Ran, Option<Beside>)> {
+pub fn run(setup: &Setup, clock: Clock, wanted: bool) -> anyhow::Result<(RunResult, Option<SecondRun>)> {
     let ran = crew::run(setup, clock, None)?.0;
     if !wanted {
         return Ok((ran, None));
     }
-    let nothing = |why| Beside { locks: Err(why), migrations: None, wait_ns: None, loops: 0 };
+    let nothing = |why| SecondRun { locks: Err(why), migrations: None, wait_ns: None, loops: 0 };
     let sampler: Option<fn() -> LockSampler> = match LockSampler::refusal() {
-        // All that is left to be told was told by the timed run.
+        // The timed run has already reported the rest.
         Some(why) if setup.tasks == Tasks::Processes => return Ok((ran, Some(nothing(why)))),
         Some(_) => None,
         None => Some(LockSampler::open),
     };
     let loops = loops(setup.loops, ran.wall_ns);
     let beside = match crew::run(&Setup { loops, kept: true, ..*setup }, clock, sampler) {
-        Ok((Ran { migrations, wait_ns, .. }, locks)) => {
+        Ok((RunResult { migrations, wait_ns, .. }, locks)) => {
             let locks = LockSampler::refusal().map_or(locks, Err);
-            Beside { locks, migrations, wait_ns, loops }
+            SecondRun { locks, migrations, wait_ns, loops }
         }
         Err(error) => nothing(format!("the second run failed: {error:#}")),
     };

@@ -1,4 +1,4 @@
-//! Every CPU is watched, and a task that takes one is told from the host.
+//! Every CPU is watched, and other tasks are distinguished from the host.
 
 use super::*;
 use crate::rehearsal::{cases as planned, visit_all};

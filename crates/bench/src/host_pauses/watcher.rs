@@ -21,9 +21,9 @@ const ASKING: f64 = 4.0;
 /// Readings of the core's clock at the end of a visit: 0.2 ms, while all CPUs are still busy.
 const CLOCK_READINGS: usize = 15;
 /// Pauses kept of a CPU, and of all together.
-const MOST_EACH: usize = 16 << 10;
-const MOST: usize = 2 << 20;
-const LEAST_EACH: usize = 1 << 10;
+const MAX_EACH: usize = 16 << 10;
+const MAX_PAUSES: usize = 2 << 20;
+const MIN_EACH: usize = 1 << 10;
 
 record! {
     /// A time in which the process did not run.
@@ -52,7 +52,7 @@ record! {
 }
 
 /// What one watcher saw: the lengths of all gaps, and the pauses that it kept.
-pub struct Seen {
+pub struct CpuPauses {
     pub counts: Counts,
     pub histogram: Histogram,
     pub pauses: Vec<Pause>,
@@ -66,7 +66,7 @@ pub struct Board {
 }
 
 fn kept_each(cpus: usize) -> usize {
-    (MOST / cpus.max(1)).clamp(LEAST_EACH, MOST_EACH)
+    (MAX_PAUSES / cpus.max(1)).clamp(MIN_EACH, MAX_EACH)
 }
 
 impl Board {
@@ -85,9 +85,9 @@ impl Board {
             + Slots::<Pause>::bytes(cpus, kept_each(cpus))
     }
 
-    pub fn seen(&self, seat: usize) -> Seen {
+    pub fn seen(&self, seat: usize) -> CpuPauses {
         let counts = self.counts.get(seat, 0);
-        Seen {
+        CpuPauses {
             counts,
             histogram: self.lengths.get(seat, 0).histogram(),
             pauses: (0..counts.kept as usize).map(|index| self.pauses.get(seat, index)).collect(),
@@ -167,9 +167,9 @@ impl Watcher {
         }
     }
 
-    /// Watches for so long; how many gaps there were.
+    /// Watches for this long; returns the number of gaps.
     pub fn watch(&mut self, ns: f64) -> u64 {
-        // What it waited before belongs to nobody.
+        // Earlier waiting does not count.
         self.waits.since(0.0);
         let begin = self.clock.now();
         let mut last = begin;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::WrongAnswer;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use machine::{Core, Machine};
 use sys::affinity;
 
@@ -19,8 +19,15 @@ fn machine(cpus: u32) -> Machine {
 }
 
 fn planned(machine: &Machine, depth: Depth, all: bool) -> Candidate {
-    let floor = Floor::of(machine);
-    let scope = Scope { machine, floor: &floor, depth, memory_bytes: 8 << 30, windows: depth.windows(), all };
+    let placements = Placements::of(machine);
+    let scope = Scope {
+        machine,
+        placements: &placements,
+        depth,
+        memory_bytes: 8 << 30,
+        windows: depth.windows(),
+        all,
+    };
     cases(&BENCHMARKS[0], &scope).remove(0)
 }
 
@@ -66,7 +73,7 @@ fn one_cpu_has_nobody_to_play_with() {
     let mut one = Machine::default();
     one.cpus.online = CpuSet::one(3);
     let reason = planned(&one, Depth::Quick, false).unmet.expect("unmet");
-    assert!(reason.contains("one usable CPU (3)"), "{reason}");
+    assert!(reason.contains("only 3 found"), "{reason}");
 }
 
 #[test]
@@ -89,11 +96,11 @@ fn lines_are_apart_and_no_page_has_two_owners() {
 
 #[test]
 fn company_decides() {
-    let told = |others, changed| Company { others, changed }.to_string();
-    assert!(told(31, 0.021).contains("at once: 31 others changed a pair by 2.1 %"));
-    assert!(told(31, 0.3).contains("one pair at a time: the company of 31 others changed a pair by 30.0 %"));
+    let told = |others, changed| Interference { others, changed }.to_string();
+    assert!(told(31, 0.021).contains("at once: 31 others changed a pair by at most 2.1 %"));
+    assert!(told(31, 0.3).contains("pairs ran one at a time: 31 others changed a pair by 30.0 %"));
     assert!(told(0, 0.0).contains("no two pairs are disjoint"));
-    assert!(!Company { others: 3, changed: f64::NAN }.bearable());
+    assert!(!Interference { others: 3, changed: f64::NAN }.bearable());
 }
 
 #[test]
@@ -101,7 +108,7 @@ fn two_cpus_count_together_and_a_lost_count_is_a_wrong_answer() {
     let cpus: Vec<u32> = affinity::allowed().expect("affinity").iter().take(2).collect();
     let [low, high] = cpus[..] else { return };
     let rounds = vec![vec![(low, high)], vec![(high, low)]];
-    let mut hall = Hall::open(&rounds, Clock::Raw).expect("two players");
+    let mut hall = Players::open(&rounds, Clock::Raw).expect("two players");
     for trips in [1, 10, 100] {
         for round in &rounds {
             let took = hall.play(round, trips).expect("the count is right");

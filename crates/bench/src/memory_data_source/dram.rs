@@ -5,7 +5,7 @@ use std::rc::Rc;
 use anyhow::Context;
 
 use super::{Benchmark, Candidate, DRAM_REMOTE, Distance, FIRST_MARK, HUGE_PAGE, Placement, Scope, input};
-use super::{ids, latency, row};
+use super::{ids, latency_point, row};
 use crate::memory::{self, note_memory, resident};
 use crate::{Sampler, check_answer, point};
 use kernels::{LINE_BYTES, Ring, Visits};
@@ -14,7 +14,7 @@ use model::{Case, CpuSet, Params};
 use sys::clock::Clock;
 
 /// Flushed lines come from memory however large the block is; more than this only takes longer.
-const MOST_DRAM: u64 = 512 << 20;
+const MAX_DRAM: u64 = 512 << 20;
 
 /// Distance of the lines of an order. Nearer ones prefetchers find even in random order: with a
 /// line in each 64 bytes a walk within 64 KiB took 37 ns where memory takes 97.
@@ -31,7 +31,7 @@ const SPREADS: [u64; 2] = [256 << 10, 4 << 20];
 pub fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static str) -> Candidate {
     // Half of what a visit may touch: the order of the walk needs some as well, and setting up
     // takes time.
-    let bytes = memory::beyond_caches(scope, &placement, 2).min(MOST_DRAM).next_multiple_of(HUGE_PAGE);
+    let bytes = memory::beyond_caches(scope, &placement, 2).min(MAX_DRAM).next_multiple_of(HUGE_PAGE);
     // Fewer groups than this would be visited in no random order.
     let spreads: Vec<u64> = SPREADS.into_iter().filter(|spread| bytes >= 16 * spread).collect();
     let nodes = bytes / NODE;
@@ -79,7 +79,7 @@ pub fn remote_dram(bench: &Benchmark, scope: &Scope, one: &Placement) -> Vec<Can
 pub(super) fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32, String> {
     let nodes = &machine.nodes;
     let Some(own) = nodes.iter().find(|node| node.cpus.contains(cpu)).filter(|_| nodes.len() > 1) else {
-        return Err("one NUMA node".to_string());
+        return Err("needs a second NUMA node".to_string());
     };
     let package = |cpu: u32| {
         let packages = machine.cpus.packages.as_deref().unwrap_or_default();
@@ -100,8 +100,8 @@ pub(super) fn far_node(machine: &Machine, cpu: u32, to: Distance) -> Result<u32,
         _ => others.filter(|(_, node)| !elsewhere(node)).min_by_key(|(far, _)| *far),
     };
     best.map(|(_, node)| node.id).ok_or_else(|| match to {
-        Distance::OtherPackage => "no other package has memory that may be used".to_string(),
-        _ => "no other NUMA node of this package has memory that may be used".to_string(),
+        Distance::OtherPackage => "needs memory of a second package".to_string(),
+        _ => "needs memory of a second NUMA node in this package".to_string(),
     })
 }
 
@@ -134,7 +134,7 @@ impl Flushed {
 }
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let bytes = input(case, &ids::param::BYTES).context("a case without its size")?;
+    let bytes = input(case, &ids::param::BYTES).context("the case has no size")?;
     let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
     let memory = resident(bytes, case.placement.pages, &nodes, |_| 0)?;
     note_memory(sampler, &memory, &nodes);
@@ -149,19 +149,22 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let visits = Visits::RandomInPages(usize::try_from(*spread)?);
         let within = flushed(1, visits, sampler.seed() ^ spread);
         let mut both = [whole, within];
-        let points = [latency(Ring::UNROLL), latency(Ring::UNROLL).at(point(ids::param::WITHIN, *spread))];
-        sampler.time_in_turn(points, ids::metric::TRANSLATION, |which, turns| {
+        let points =
+            [latency_point(Ring::UNROLL), latency_point(Ring::UNROLL).at(point(ids::param::WITHIN, *spread))];
+        sampler.time_alternating(points, ids::metric::TRANSLATION, |which, turns| {
             Ok(both[which].walk(turns * Ring::UNROLL, clock))
         })?;
         both.iter().try_for_each(|one| right(&one.ring))?;
         [whole, _] = both;
     }
     if spreads.is_empty() {
-        sampler.time_by(latency(Ring::UNROLL), |turns| Ok(whole.walk(turns * Ring::UNROLL, clock)))?;
+        sampler.time_by(latency_point(Ring::UNROLL), |turns| Ok(whole.walk(turns * Ring::UNROLL, clock)))?;
     }
     right(&whole.ring)
 }
 
 fn right(ring: &Ring) -> anyhow::Result<()> {
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    check_answer(ring.came_right(), || {
+        format!("the chain through {} lines ended at a wrong line", ring.lines())
+    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::dram::{far_node, lines};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Depth, Windows};
 use kernels::Visits;
 use machine::{Core, Node, Package};
@@ -36,7 +36,7 @@ fn conflicting_lines_fill_few_sets_of_the_inner_cache_and_fit_the_outer_one() {
     {
         let conflict = Conflict::in_cache(&inner, outer).expect("enough is told");
         assert!(conflict.bytes() <= TLB_REACH && conflict.bytes() <= outer.size_bytes.expect("told") / 2);
-        let lines = conflict.all();
+        let lines = conflict.line_numbers();
         assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "no line twice");
         assert!(lines.iter().all(|line| u64::from(*line) * 64 < conflict.bytes()));
         let sets = inner.sets.expect("told");
@@ -80,8 +80,8 @@ fn blocks_between_two_levels() {
 #[test]
 fn the_pairs_lines_are_far_apart_and_even_over_sets() {
     for pages in [CORE_PAGES, L3_PAGES] {
-        let lines = spread(pages);
-        assert_eq!(lines.len() as u32, pages * LINES_A_PAGE);
+        let lines = spread_lines(pages);
+        assert_eq!(lines.len() as u32, pages * LINES_PER_PAGE);
         assert!((lines.len() as u64).is_multiple_of(Ring::UNROLL), "a walk is a whole number of turns");
         // Prefetchers end at the end of a page.
         let apart = |two: &[u32]| two[1] >= two[0] + 16 || (two[1] > two[0] && two[1] / 64 != two[0] / 64);
@@ -125,11 +125,18 @@ fn server() -> Machine {
 }
 
 fn rows(machine: &Machine) -> Vec<Candidate> {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
     cases(
         &BENCHMARKS[0],
-        &Scope { machine, floor: &floor, depth: Depth::Quick, memory_bytes: 256 << 20, windows, all: false },
+        &Scope {
+            machine,
+            placements: &placements,
+            depth: Depth::Quick,
+            memory_bytes: 256 << 20,
+            windows,
+            all: false,
+        },
     )
 }
 
@@ -190,12 +197,12 @@ fn memory_is_walked_in_several_orders_whose_lines_are_no_neighbours() {
     assert!(whole.is_disjoint(&within), "prefetchers take lines in pairs");
     assert_eq!((whole.len(), within.len()), (4096, 4096), "a line in each 256 bytes");
     // Little memory has no room for several groups.
-    let floor = Floor::of(&server());
+    let placements = Placements::of(&server());
     let machine = server();
     let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
     let scope = Scope {
         machine: &machine,
-        floor: &floor,
+        placements: &placements,
         depth: Depth::Quick,
         memory_bytes: 16 << 20,
         windows,
@@ -216,7 +223,10 @@ fn remote_memory_is_the_nearest_in_the_package_and_the_farthest_beyond() {
     assert_eq!(far_node(&machine, 1, Distance::OtherNode), Ok(4));
     machine.limits.mems = Some(set("0-1"));
     assert!(far_node(&machine, 1, Distance::OtherPackage).is_err());
-    assert_eq!(far_node(&Machine::default(), 0, Distance::OtherNode), Err("one NUMA node".to_string()));
+    assert_eq!(
+        far_node(&Machine::default(), 0, Distance::OtherNode),
+        Err("needs a second NUMA node".to_string())
+    );
 }
 
 #[test]
@@ -230,5 +240,5 @@ fn caches_that_nobody_tells_of_are_reasons() {
     let why = |source: &str| unmet.iter().find(|(of, _)| of == source).map(|(_, why)| why.as_str());
     assert!(why("l3").is_some_and(|why| why.contains("no L3")), "{unmet:?}");
     assert!(why("l1").is_none() && why("dram").is_none(), "{unmet:?}");
-    assert!(why("dram-remote").is_some_and(|why| why.contains("one NUMA node")), "{unmet:?}");
+    assert!(why("dram-remote").is_some_and(|why| why.contains("needs a second NUMA node")), "{unmet:?}");
 }

@@ -12,10 +12,10 @@ use crate::row::{latency_ns, note};
 use model::Moves;
 use sys::counters::{MovedMemory, MovedMemoryReading};
 
-pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that moved meanwhile", "");
-pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write of a page").aside();
+pub(super) const MOVED: Metric = note(ids::metric::MOVED, "pages of a chunk that changed place", "");
+pub(super) const FIRST_TOUCH: Metric = latency_ns(ids::metric::FIRST_TOUCH, "first write to a page").aside();
 pub(super) const SECOND_TOUCH: Metric =
-    latency_ns(ids::metric::SECOND_TOUCH, "the same of memory that was given back just before").aside();
+    latency_ns(ids::metric::SECOND_TOUCH, "first write to a page just freed").aside();
 
 /// Most chunks that are touched again, and most bytes of them; two are in any case.
 const AGAIN: u64 = 16;
@@ -28,7 +28,7 @@ pub(super) struct Watch {
 }
 
 /// What came of it.
-pub(super) struct Seen {
+pub(super) struct TouchResult {
     moved: Option<Vec<f64>>,
     first_ns: Vec<f64>,
     /// Chunk, and what touching it again took.
@@ -47,7 +47,12 @@ impl Watch {
     }
 
     /// After the last look: where pages lie now, and some chunks touched again.
-    pub fn end(mut self, readers: &mut Readers, bytes: u64, sampler: &mut Sampler) -> anyhow::Result<Seen> {
+    pub fn end(
+        mut self,
+        readers: &mut Readers,
+        bytes: u64,
+        sampler: &mut Sampler,
+    ) -> anyhow::Result<TouchResult> {
         let end = self.counters.read();
         sampler.facts().moves =
             Some(Moves { taking: self.taken.since(&self.begin), looking: end.since(&self.taken) });
@@ -60,7 +65,7 @@ impl Watch {
                 second_ns.extend(readers.touch_again(chunk)?.map(|ns| (chunk, ns)));
             }
         }
-        Ok(Seen { moved, first_ns, second_ns })
+        Ok(TouchResult { moved, first_ns, second_ns })
     }
 }
 
@@ -70,7 +75,7 @@ fn again(chunks: u64, bytes: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |at| at * chunks / count)
 }
 
-impl Seen {
+impl TouchResult {
     pub fn emit(self, sampler: &mut Sampler, bytes: u64) -> anyhow::Result<()> {
         let pages = bytes as f64 / rustix::param::page_size() as f64;
         let first = self.first_ns.into_iter().enumerate();

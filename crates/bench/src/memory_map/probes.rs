@@ -19,7 +19,7 @@ use sys::clock::Clock;
 use sys::mapping::Mapping;
 
 /// A TLB's second level and what surrounds it would cover a part of fewer pages.
-const LEAST_PAGES: usize = 1024;
+const MIN_PAGES: usize = 1024;
 /// Loads of each walk.
 const LOADS: usize = 4096;
 /// Pages that come back: every second level of a TLB since 2011 holds these.
@@ -75,9 +75,9 @@ pub struct Probe {
     pub huge_near: Vec<[f64; 2]>,
 }
 
-/// What one look at memory gives while nothing of ours goes on.
+/// The results of one probe of memory while Assay does nothing else.
 #[derive(Clone, Copy, Debug)]
-pub struct Rest {
+pub struct IdleProbe {
     /// When it began, ns of the clock.
     pub at_ns: f64,
     /// Latency of a load on few pages, ns.
@@ -117,7 +117,7 @@ pub fn filler_bytes(total: u64) -> Option<u64> {
 /// Whether a region's part of `part` bytes is large enough to tell anything.
 pub fn can_look(part: u64) -> bool {
     let page = rustix::param::page_size();
-    part / page as u64 >= LEAST_PAGES as u64 && page / LINE_BYTES >= SPOTS * SPOT_LINES
+    part / page as u64 >= MIN_PAGES as u64 && page / LINE_BYTES >= SPOTS * SPOT_LINES
 }
 
 pub struct Prober {
@@ -244,7 +244,7 @@ impl Prober {
         self.push(usize::MAX, 0);
     }
 
-    /// Reads so many bytes of other lines, or as many as there are.
+    /// Reads this many bytes of other lines, or all there are.
     fn push(&self, bytes: usize, behind: usize) {
         let sum =
             |filler: &Mapping| filler.sum_each(LINE_BYTES, bytes.min(filler.len()) / LINE_BYTES, behind);
@@ -332,7 +332,7 @@ impl Prober {
 
     /// Looks at memory while nothing of ours goes on, and how much of a cache its first `bytes`
     /// get. Its words are those of the first chunk, and stay so. `None`: it read wrong words.
-    pub fn rest(&mut self, memory: &mut Rc<Mapping>, bytes: usize) -> Option<Rest> {
+    pub fn rest(&mut self, memory: &mut Rc<Mapping>, bytes: usize) -> Option<IdleProbe> {
         let at_ns = self.clock.now();
         let pages = memory.len() / self.page;
         let apart = self.shuffled(pages);
@@ -345,7 +345,7 @@ impl Prober {
         let kept = self.left(0, memory, &walk, near_ns, |_, memory| {
             std::hint::black_box(memory.sum_each(LINE_BYTES, bytes / LINE_BYTES, 0));
         })?;
-        Some(Rest { at_ns, near_ns, stream_ns, stream_bytes, kept })
+        Some(IdleProbe { at_ns, near_ns, stream_ns, stream_bytes, kept })
     }
 
     /// Lines of pages that are spread evenly, some of each page: its first load brings the

@@ -74,10 +74,10 @@ const WRITE: u64 = 11;
 
 /// What is read beyond a chunk is told in such parts of one.
 const FINE: f64 = 4096.0;
-/// Shares are answered in millionths, and this where nobody knows.
+/// Shares are answered in millionths; this value means unknown.
 const MILLION: f64 = 1e6;
 const UNKNOWN: u64 = u64::MAX;
-/// Physical places are told in units of so many bytes: 32 bits reach to 256 TiB.
+/// Physical addresses are sent in units of this many bytes: 32 bits reach to 256 TiB.
 const PLACE: u64 = 64 << 10;
 /// Pages of each task's part of a chunk whose physical place is looked up.
 const LOOKS: usize = 16;
@@ -280,16 +280,16 @@ impl Readers {
         self.remarks.push(text);
     }
 
-    /// Takes up to so many chunks, as long as enough memory is left; how many it took.
+    /// Takes up to this many chunks while enough memory is left; returns how many.
     pub fn take(&mut self, chunks: u64) -> anyhow::Result<u64> {
         while self.taken < chunks {
             if self.room.bytes().is_some_and(|left| left < self.reserve.saturating_add(self.chunk)) {
-                self.remark(format!("memory ran short: {} of {chunks} chunks were taken", self.taken));
+                self.remark(format!("memory ran short: only {} of {chunks} chunks were taken", self.taken));
                 break;
             }
             let laps = self.team.round(order(TAKE, 0, self.taken))?;
             if laps.iter().any(|lap| lap.answer != 1) {
-                bail!("chunk {} could not be taken, or did not stay in memory", self.taken);
+                bail!("chunk {} could not be taken or did not stay in memory", self.taken);
             }
             self.touched_ns.push(wall_ns(&laps));
             self.taken += 1;
@@ -307,7 +307,7 @@ impl Readers {
     pub fn read(&mut self, chunk: u64, beyond: f64) -> anyhow::Result<f64> {
         let laps = self.team.round(order(READ, (beyond * FINE).round() as u64, chunk))?;
         for (lap, cpus) in laps.iter().zip(&self.seats) {
-            check_answer(lap.answer == 1, || format!("CPU {cpus}: chunk {chunk} was read with a wrong sum"))?;
+            check_answer(lap.answer == 1, || format!("CPU {cpus} read chunk {chunk} with a wrong sum"))?;
         }
         Ok(wall_ns(&laps))
     }
@@ -344,7 +344,7 @@ impl Readers {
     pub fn look(&mut self, chunk: u64) -> anyhow::Result<Option<Probe>> {
         let laps = self.team.round(order(LOOK, 0, chunk))?;
         check_answer(laps.iter().all(|lap| lap.answer == 1), || {
-            format!("chunk {chunk} was looked at with a wrong sum")
+            format!("a probe of chunk {chunk} gave a wrong sum")
         })?;
         Ok(self.seen.borrow_mut().take())
     }
@@ -360,7 +360,7 @@ impl Readers {
             let known = laps.iter().map(|lap| lap.answer).filter(|answer| *answer != UNKNOWN);
             let ends: Vec<[f64; 2]> = known.map(|ends| [gib(ends >> 32), gib(ends & 0xffff_ffff)]).collect();
             if ends.is_empty() {
-                self.remark("the kernel tells physical addresses to root only".to_string());
+                self.remark("physical addresses need root".to_string());
                 return Ok(None);
             }
             let low = ends.iter().map(|[low, _]| *low).fold(f64::INFINITY, f64::min);
@@ -405,7 +405,7 @@ impl Readers {
         let there = facts.resident_share.unwrap_or(1.0);
         if there < 1.0 {
             bail!(
-                "only {:.1} % of the memory was still there at the end: the rest was swapped out",
+                "only {:.1} % of the memory was resident at the end: the rest was swapped out",
                 there * 100.0
             );
         }
@@ -461,7 +461,7 @@ mod tests {
         assert_eq!(reader.does(order(READ, 8192, 0)), 0, "what is read beyond is checked as well");
         assert_eq!(reader.does(order(READ, 0, 3)), 0, "no such chunk");
         assert_eq!(reader.does(order(RESIDENT, 0, 0)), 1_000_000);
-        // Root sees where a part lies; nobody sees where one is that was not taken.
+        // Root sees the address of a part; one that was not taken has none.
         let place = reader.does(order(FRAME, 16, 0));
         assert!(place == UNKNOWN || place >> 32 <= place & 0xffff_ffff, "{place:x}");
         assert_eq!(reader.does(order(FRAME, 16, 3)), UNKNOWN);

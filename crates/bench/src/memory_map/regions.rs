@@ -8,27 +8,27 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Metric, Pages, Params};
 
-pub(super) const HOPPING: Metric = latency_ns(ids::metric::HOPPING, "load on another page each time").aside();
+pub(super) const HOPPING: Metric = latency_ns(ids::metric::HOPPING, "loads on different pages").aside();
 pub(super) const SCATTERED: Metric =
-    latency_ns(ids::metric::SCATTERED, "load on pages that lie apart and come back").aside();
-pub(super) const NEAR: Metric = latency_ns(ids::metric::NEAR, "load on few pages").aside();
+    latency_ns(ids::metric::SCATTERED, "loads on 512 scattered pages").aside();
+pub(super) const NEAR: Metric = latency_ns(ids::metric::NEAR, "loads on 48 pages").aside();
 pub(super) const STREAM: Metric = gb_per_s(ids::metric::STREAM, "bandwidth of one CPU").aside();
 pub(super) const STREAM_NEAR: Metric =
-    gb_per_s(ids::metric::STREAM_NEAR, "bandwidth by pages in groups").aside();
+    gb_per_s(ids::metric::STREAM_NEAR, "bandwidth, pages in groups").aside();
 pub(super) const STREAM_HOPPING: Metric =
-    gb_per_s(ids::metric::STREAM_HOPPING, "bandwidth by pages in any order").aside();
-pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads of a huge page", "ns");
+    gb_per_s(ids::metric::STREAM_HOPPING, "bandwidth, pages in random order").aside();
+pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads of each huge page", "ns");
 pub(super) const HUGE_PAGE_NEAR: Metric =
-    note(ids::metric::HUGE_PAGE_NEAR, "near loads of a huge page, 0 where too few looks saw it", "ns");
+    note(ids::metric::HUGE_PAGE_NEAR, "near loads of each huge page (0: too few probes)", "ns");
 pub(super) const KEPT: Metric =
-    note(ids::metric::KEPT, "lines still in a cache after 0.25 ms, in the order of time", "");
+    note(ids::metric::KEPT, "lines still cached after 0.25 ms, in order of time", "");
 pub(super) const CHUNK_IN_TIME: Metric =
-    note(ids::metric::CHUNK_IN_TIME, "regions in the order in which they were looked at", "");
-pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "when each look began", "ms");
+    note(ids::metric::CHUNK_IN_TIME, "regions in the order of probes", "");
+pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "start of each probe", "ms");
 
 pub(super) const PARAMS: &[Param] = &[
-    Param::int(ids::param::NODE, "node of the memory", 0..=1 << 16),
-    Param::int(ids::param::CHUNK, "chunk, in the order of allocation", 0..=1 << 16),
+    Param::int(ids::param::NODE, "NUMA node of the memory", 0..=1 << 16),
+    Param::int(ids::param::CHUNK, "chunk, in order of allocation", 0..=1 << 16),
 ];
 
 pub(super) const REGIONS: Benchmark = Benchmark {
@@ -87,20 +87,18 @@ pub(super) const LOOK_S: f64 = 0.03;
 /// Looks at a region each time that it was read: with two of them a cause is named from nearly as
 /// little as its limit on. Large maps are content with one.
 pub(super) fn looks(chunks: u64, rounds: u64) -> u64 {
-    const MOST: u64 = 3000;
-    if 2 * chunks * rounds <= MOST { 2 } else { 1 }
+    const MAX_PROBES: u64 = 3000;
+    if 2 * chunks * rounds <= MAX_PROBES { 2 } else { 1 }
 }
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("reader") {
-        Ok(placement) => placement.pages(Pages::Huge),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("reader") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Huge);
     let Some((total, tightest)) = may_take(scope, None) else {
         return vec![Candidate::unmet(
             bench.id,
             "one-cpu",
-            "the kernel does not tell how much memory is free".to_string(),
+            "the kernel does not report free memory".to_string(),
         )];
     };
     let filler = filler_bytes(total).unwrap_or(total);
@@ -108,11 +106,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let bytes = whole_parts(REGION_BYTES.min(total / 2), 1);
     let count = REGION_COUNT.min(total / bytes);
     if count < 2 {
-        return vec![Candidate::unmet(
-            bench.id,
-            "one-cpu",
-            "too little memory is free for two regions".to_string(),
-        )];
+        return vec![Candidate::unmet(bench.id, "one-cpu", "needs memory for two regions".to_string())];
     }
     let taken = count * bytes;
     let looks = looks(count, REGION_ROUNDS);
@@ -127,7 +121,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     vec![candidate]
 }
 
-/// Everything that was seen of so many chunks, in the order of time.
+/// All observations of the chunks, in the order of time.
 pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) -> anyhow::Result<()> {
     let Some((_, first)) = seen.first() else { return Ok(()) };
     let loads = [ids::metric::HOPPING, ids::metric::SCATTERED, ids::metric::NEAR];
@@ -170,7 +164,7 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
 }
 
 /// Looks in which a page must have been seen.
-const LEAST_LOOKS: usize = 3;
+const MIN_LOOKS: usize = 3;
 
 /// The level of each huge page of a region, ns; 0 where too few looks saw it. Of each look the mean
 /// load of each page, `None` where it saw none. What a look has in common, a neighbour's doing, is
@@ -189,7 +183,7 @@ pub(super) fn page_levels(looks: &[Vec<Option<f64>>]) -> Vec<f64> {
     let level = |page: usize| {
         let own = looks.iter().filter_map(|(look, common)| Some((*look.get(page)?)? / common));
         let ratios: Vec<f64> = own.collect();
-        if ratios.len() < LEAST_LOOKS { 0.0 } else { crate::median(ratios) * region }
+        if ratios.len() < MIN_LOOKS { 0.0 } else { crate::median(ratios) * region }
     };
     (0..looks[0].0.len()).map(level).collect()
 }

@@ -1,7 +1,7 @@
 //! Plans for machines that were made up, and maps of a few MiB.
 
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Windows, rehearsal};
 use machine::{Core, Machine};
 use model::CpuSet;
@@ -9,7 +9,7 @@ use model::vocabulary::memory_map as ids;
 
 const GIB: u64 = 1 << 30;
 
-/// Two nodes with two cores each and so many bytes free, and a third without CPUs.
+/// Two nodes with two cores each and this many bytes free, and a third without CPUs.
 fn machine(free: u64) -> Machine {
     let mut machine = Machine::default();
     machine.cpus.online = (0..4).collect();
@@ -29,14 +29,14 @@ fn machine(free: u64) -> Machine {
 }
 
 fn in_scope<T>(machine: &Machine, of: impl Fn(&Scope) -> T) -> T {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
     let memory_bytes = 1 << 40;
-    of(&Scope { machine, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false })
+    of(&Scope { machine, placements: &placements, depth: Depth::Full, memory_bytes, windows, all: false })
 }
 
-fn planned(machine: &Machine, wish: &Wish) -> Vec<Candidate> {
-    in_scope(machine, |scope| cases(&BENCHMARKS[0], scope, wish))
+fn planned(machine: &Machine, options: &Options) -> Vec<Candidate> {
+    in_scope(machine, |scope| cases(&BENCHMARKS[0], scope, options))
 }
 
 fn regions_planned(machine: &Machine) -> Candidate {
@@ -49,7 +49,7 @@ fn input(candidate: &Candidate, name: &str) -> u64 {
 
 #[test]
 fn a_map_a_node_within_what_may_be_taken() {
-    let all = planned(&machine(100 * GIB), &Wish::default());
+    let all = planned(&machine(100 * GIB), &Options::default());
     assert_eq!(all.len(), 3);
     for one in &all {
         assert_eq!(one.unmet, None);
@@ -61,15 +61,15 @@ fn a_map_a_node_within_what_may_be_taken() {
     // Memory without CPUs is read from elsewhere.
     assert_eq!(all[2].case.placement.cpus().to_string(), "0-1");
     assert!(all[2].case.placement.seats.iter().all(|seat| seat.mem_nodes == CpuSet::one(2)));
-    let bounded = Wish { max: Some(8 * GIB), node: Some(1), ..Wish::default() };
+    let bounded = Options { max: Some(8 * GIB), node: Some(1), ..Options::default() };
     let one = &planned(&machine(100 * GIB), &bounded)[0];
     assert!(
         one.memory_bytes <= 8 * GIB + 64 * MIB && one.case.key().ends_with("node=1"),
         "{}",
         one.case.key()
     );
-    let none = planned(&machine(100 * GIB), &Wish { node: Some(7), ..Wish::default() });
-    assert!(none[0].unmet.as_ref().is_some_and(|why| why.contains("no node 7")));
+    let none = planned(&machine(100 * GIB), &Options { node: Some(7), ..Options::default() });
+    assert!(none[0].unmet.as_ref().is_some_and(|why| why.contains("node 7 has no memory")));
 }
 
 #[test]
@@ -78,17 +78,17 @@ fn control_groups_and_what_must_stay_free() {
     held.limits.memory_bytes = Some(10 * GIB);
     held.limits.memory_used_bytes = Some(2 * GIB);
     let most = (8 * GIB) as f64 * SHARE;
-    assert!(planned(&held, &Wish::default()).iter().all(|one| one.memory_bytes as f64 <= most));
-    let one = &planned(&held, &Wish::default())[0];
+    assert!(planned(&held, &Options::default()).iter().all(|one| one.memory_bytes as f64 <= most));
+    let one = &planned(&held, &Options::default())[0];
     assert!(input(one, RESERVE) <= (8 * GIB - one.memory_bytes) / 2, "all that is planned can be taken");
     // Little memory: a quarter stays free, chunks are small.
     let mut little = machine(3 * GIB);
     little.nodes.truncate(1);
     little.memory.available_bytes = Some(3 * GIB);
-    let one = &planned(&little, &Wish::default())[0];
+    let one = &planned(&little, &Options::default())[0];
     assert!(one.memory_bytes <= 3 * GIB / 4 * 3 && input(one, CHUNK_BYTES) >= CHUNK_LEAST);
     little.memory.available_bytes = None;
-    assert!(planned(&little, &Wish::default())[0].unmet.as_ref().is_some_and(|why| why.contains("free")));
+    assert!(planned(&little, &Options::default())[0].unmet.as_ref().is_some_and(|why| why.contains("free")));
 }
 
 /// Available memory is free or can be dropped: a task that takes less than it drives nothing into
@@ -116,7 +116,7 @@ fn regions_are_fewer_and_smaller_where_memory_is_short() {
     }
     let mut full = machine(GIB);
     full.memory.available_bytes = Some(64 << 10);
-    assert!(regions_planned(&full).unmet.is_some_and(|why| why.contains("too little memory")));
+    assert!(regions_planned(&full).unmet.is_some_and(|why| why.contains("needs memory for two regions")));
 }
 
 #[test]
@@ -166,14 +166,15 @@ fn slow_regions_are_planted_by_words() {
 #[test]
 fn a_pool_that_is_too_small_is_named() {
     let mut own = machine(100 * GIB);
-    let wish = Wish { max: Some(40 * 64 * MIB), node: Some(0), chunk: Some(64 * MIB), ..Wish::default() };
+    let options =
+        Options { max: Some(40 * 64 * MIB), node: Some(0), chunk: Some(64 * MIB), ..Options::default() };
     let plant = Plant::parse("hugetlb:25%").ok();
     let mut unmet = |free: u64| {
         own.memory.huge_pages = vec![machine::HugePages { page_bytes: HUGE_PAGE, total: 400, free }];
-        planned(&own, &Wish { plant, ..wish.clone() }).remove(0).unmet
+        planned(&own, &Options { plant, ..options.clone() }).remove(0).unmet
     };
     assert_eq!(unmet(320), None);
-    assert!(unmet(319).is_some_and(|why| why.contains("319 free of 320 needed")));
+    assert!(unmet(319).is_some_and(|why| why.contains("319 free pages of 320 needed")));
 }
 
 /// Forty chunks of 1 MiB: what they hold is read right, whatever their bandwidth.
@@ -181,12 +182,19 @@ fn a_pool_that_is_too_small_is_named() {
 fn a_small_map_has_a_series_a_chunk() {
     let mut own = rehearsal::this_machine();
     own.memory.available_bytes = Some(GIB);
-    let wish = Wish { max: Some(40 * MIB), chunk: Some(MIB), rounds: 3, ..Wish::default() };
-    let floor = Floor::of(&own);
+    let options = Options { max: Some(40 * MIB), chunk: Some(MIB), rounds: 3, ..Options::default() };
+    let placements = Placements::of(&own);
     let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
     let memory_bytes = GIB;
-    let scope = Scope { machine: &own, floor: &floor, depth: Depth::Full, memory_bytes, windows, all: false };
-    let mut case = cases(&BENCHMARKS[0], &scope, &wish).remove(0).case;
+    let scope = Scope {
+        machine: &own,
+        placements: &placements,
+        depth: Depth::Full,
+        memory_bytes,
+        windows,
+        all: false,
+    };
+    let mut case = cases(&BENCHMARKS[0], &scope, &options).remove(0).case;
     let (samples, reason) = rehearsal::visit(&case);
     assert_eq!(reason, None);
     let of = |metric: &str| samples.iter().filter(|one| one.metrics == [metric]).collect::<Vec<_>>();

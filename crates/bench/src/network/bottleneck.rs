@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::{ARMS, MORE_STREAMS};
 use anyhow::ensure;
 
-use super::beat::Beat;
 use super::client::{Outcome, Peer};
+use super::messages::{Protocol, Side, Transfer};
 use super::metrics::GIGABITS;
 use super::offer::ROUNDS;
 use super::transfers::wanted;
 use super::way::USUAL_DATAGRAM;
-use super::words::{Protocol, Side, Transfer};
+use super::window_schedule::WindowSchedule;
 use crate::{Sampler, WrongAnswer, median, point};
 use model::Case;
 use model::vocabulary::{MetricId, network as ids};
@@ -29,7 +29,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let way = peer.way();
     let usual = wanted(case, sampler, way);
-    let mut seen = Seen { datagram: way.datagram.unwrap_or(USUAL_DATAGRAM), ..Seen::default() };
+    let mut seen = ArmResults { datagram: way.datagram.unwrap_or(USUAL_DATAGRAM), ..ArmResults::default() };
     for round in 0..ROUNDS {
         // To and fro: what drifts meets all arms alike. The first begins with the plain one, from
         // which others follow.
@@ -48,7 +48,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 // anew.
                 Err(error) if arm == "udp-over" && error.downcast_ref::<WrongAnswer>().is_none() => {
                     seen.give_up(arm);
-                    sampler.facts().notes.push(format!("no figures of {arm}: {error:#}"));
+                    sampler.facts().notes.push(format!("the arm {arm} has no figures: {error:#}"));
                     peer = Peer::of(case, sampler.secret())?;
                     continue;
                 }
@@ -67,7 +67,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 /// What each arm came to, round by round.
 #[derive(Default)]
-struct Seen {
+struct ArmResults {
     /// Bytes and ns.
     windows: BTreeMap<&'static str, (Vec<f64>, Vec<f64>)>,
     beside: BTreeMap<(&'static str, MetricId), Vec<f64>>,
@@ -80,10 +80,10 @@ struct Seen {
     datagram: u32,
 }
 
-impl Seen {
+impl ArmResults {
     fn note(&mut self, arm: &'static str, outcome: &Outcome) -> anyhow::Result<()> {
         let (work, ns) = outcome.windows();
-        let from = outcome.spec.beat.warm_up;
+        let from = outcome.spec.schedule.warm_up;
         let counted = if arm == "start" { 0..START_WINDOWS } else { from..work.len() };
         let sum = |values: &[f64]| values[counted.clone()].iter().sum::<f64>();
         let (bytes, time) = (sum(&work), sum(&ns));
@@ -120,7 +120,7 @@ impl Seen {
         // bandwidth; not in all of the plain ones.
         ensure!(
             self.plain.iter().any(|bits| *bits > 0.0),
-            "nothing arrived in {} plain transfers",
+            "no data arrived in {} plain transfers: does a firewall block it?",
             self.plain.len()
         );
         for (arm, windows) in self.windows {
@@ -156,7 +156,7 @@ fn growth(work: &[f64], ns: &[f64]) -> f64 {
 }
 
 /// The plain transfer with one thing changed.
-fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
+fn changed(usual: &Transfer, arm: &str, seen: &ArmResults) -> Transfer {
     let mut spec = usual.clone();
     let plain = median(seen.plain.clone());
     // A rate below the least that a server takes would be refused.
@@ -166,7 +166,7 @@ fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
         let ask = |bytes: f64| (bytes * times / 2.0).clamp(4096.0, f64::from(1 << 30)) as u32;
         seen.buffers.map(|buffers| buffers.map(ask))
     };
-    let sender_is_client = spec.direction != super::words::Direction::Receive;
+    let sender_is_client = spec.direction != super::messages::Direction::Receive;
     let sender = if sender_is_client { Side::Client } else { Side::Server };
     let place = |side: Side| usize::from(side == Side::Server);
     match arm {
@@ -183,10 +183,14 @@ fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
             spec.congestion = None;
         }
         "start" => {
-            let whole_ms = spec.beat.window_ms * (spec.beat.warm_up as u64 + spec.beat.count as u64);
+            let whole_ms =
+                spec.schedule.window_ms * (spec.schedule.warm_up as u64 + spec.schedule.count as u64);
             let count = (whole_ms / START_WINDOW_MS) as usize;
-            spec.beat =
-                Beat { window_ms: START_WINDOW_MS, warm_up: 0, count: count.clamp(2 * START_WINDOWS, 60) };
+            spec.schedule = WindowSchedule {
+                window_ms: START_WINDOW_MS,
+                warm_up: 0,
+                count: count.clamp(2 * START_WINDOWS, 60),
+            };
         }
         _ => {}
     }
@@ -196,7 +200,7 @@ fn changed(usual: &Transfer, arm: &str, seen: &Seen) -> Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::words::Direction;
+    use crate::network::messages::Direction;
 
     fn usual() -> Transfer {
         Transfer {
@@ -205,7 +209,7 @@ mod tests {
             direction: Direction::Send,
             streams: 1,
             bytes: 128 << 10,
-            beat: Beat { window_ms: 10, warm_up: 1, count: 1 },
+            schedule: WindowSchedule { window_ms: 10, warm_up: 1, count: 1 },
             rate: None,
             congestion: None,
             buffers: None,
@@ -217,7 +221,12 @@ mod tests {
 
     #[test]
     fn every_arm_changes_one_thing_that_a_server_allows() {
-        let seen = Seen { plain: vec![1e9], buffers: Some([2e6, 6e6]), datagram: 1452, ..Seen::default() };
+        let seen = ArmResults {
+            plain: vec![1e9],
+            buffers: Some([2e6, 6e6]),
+            datagram: 1452,
+            ..ArmResults::default()
+        };
         assert_eq!(changed(&usual(), "plain", &seen), usual());
         let mut all = vec![usual()];
         for arm in &ARMS[1..] {
@@ -242,7 +251,8 @@ mod tests {
 
     #[test]
     fn who_is_slowed_depends_on_the_direction() {
-        let burn = |direction, arm| changed(&Transfer { direction, ..usual() }, arm, &Seen::default()).burn;
+        let burn =
+            |direction, arm| changed(&Transfer { direction, ..usual() }, arm, &ArmResults::default()).burn;
         assert_eq!(burn(Direction::Send, "slowed-sender"), [BURN, 0.0]);
         assert_eq!(burn(Direction::Receive, "slowed-sender"), [0.0, BURN]);
         assert_eq!(burn(Direction::Receive, "slowed-receiver"), [BURN, 0.0]);

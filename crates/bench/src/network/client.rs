@@ -12,10 +12,10 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 use super::TO;
 use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::link::Link;
+use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
 use super::session::{self, Host};
-use super::way::Way;
+use super::way::Route;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
-use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
 use crate::check_answer;
 use model::{Case, CpuSet, Seat};
 use sys::affinity;
@@ -27,7 +27,7 @@ pub struct Peer {
     link: Link,
     /// Of this end.
     pub place: Place,
-    /// CPUs that the other end is told to use: where it is on this machine.
+    /// CPUs that the other end must use, if it is on this machine.
     cpus: Vec<u32>,
     /// CPUs that it told to have used.
     used: CpuSet,
@@ -38,7 +38,7 @@ pub struct Peer {
 
 /// How long connecting and each step of proving oneself may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A server may be busy with the visit before this one, or with somebody else's.
+/// A server may be busy with the previous visit or with another client's.
 const BUSY: Duration = Duration::from_secs(15);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 /// What the other end takes to prepare or to tell.
@@ -54,7 +54,7 @@ impl Peer {
     pub fn of(case: &Case, token: Option<&str>) -> anyhow::Result<Peer> {
         let seats = &case.placement.seats;
         let [first, second, ..] = seats.as_slice() else {
-            bail!("a network test needs two seats, not {}", seats.len());
+            bail!("a network test needs two CPUs, not {}", seats.len());
         };
         let (messages, loads): (Vec<&Seat>, Vec<&Seat>) =
             seats.iter().filter(|seat| seat.host.is_none()).partition(|seat| seat.role == super::MESSAGES);
@@ -62,7 +62,7 @@ impl Peer {
         let mut place = Place { messages: messages.first().map(of), ..Place::default() };
         let (link, forked, cpus) = match case.inputs.get(TO) {
             Some(to) => {
-                let token = token.context("the other host's token is missing (--token)")?;
+                let token = token.context("add --token with the token that the other host shows")?;
                 let link = dial(to, token)?;
                 place.interface = session::interface_to(link.peer()?);
                 place.seats = loads.iter().map(of).collect();
@@ -81,16 +81,16 @@ impl Peer {
     /// Where another host's tasks sat, in words; of a process of our own the placement tells.
     pub fn seats_there(&self) -> Option<String> {
         let told = self._forked.is_none() && !self.used.is_empty();
-        told.then(|| format!("the other end's tasks sat on its CPUs {}", self.used))
+        told.then(|| format!("the other end's tasks ran on its CPUs {}", self.used))
     }
 
     /// What is known by now of the way to another host; over loopback nothing depends on it.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> Route {
         let told = self.link.told().filter(|_| self._forked.is_none());
-        told.zip(self.link.peer().ok()).map(|(told, to)| Way::of(&told, to.ip())).unwrap_or_default()
+        told.zip(self.link.peer().ok()).map(|(told, to)| Route::of(&told, to.ip())).unwrap_or_default()
     }
 
-    /// What the other host tells of itself and of its way to us.
+    /// The other host's description of itself and of its route to this one.
     pub fn describe(&mut self) -> anyhow::Result<String> {
         self.link.send(&Request::Describe)?;
         match self.answer()? {
@@ -100,7 +100,7 @@ impl Peer {
     }
 
     fn answer(&mut self) -> anyhow::Result<Reply> {
-        match self.link.receive(ANSWER)?.context("the other end left")? {
+        match self.link.receive(ANSWER)?.context("the other end closed the connection")? {
             Reply::Refused(why) => Err(Refusal(why).into()),
             reply => Ok(reply),
         }
@@ -147,7 +147,7 @@ impl Peer {
             let socket = match connected {
                 Ok(socket) => socket,
                 Err(error) if error.is::<Refusal>() => return Err(error),
-                // What the other end has to say of it is nearer to the cause.
+                // The other end's error is nearer to the cause.
                 Err(error) => return Err(self.answer().err().unwrap_or(error)),
             };
             sockets.push(socket);
@@ -179,12 +179,13 @@ impl Peer {
         };
         limit(sockopt::Timeout::Send, Some(CONNECT))?;
         rustix::net::connect(&socket, &to).with_context(|| {
-            format!("cannot connect to port {} there: does a firewall stand between?", to.port())
+            format!("cannot connect to port {} of the other host: open it in the firewall", to.port())
         })?;
         limit(sockopt::Timeout::Send, None)?;
         match protocol {
             Protocol::Tcp => {
-                rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL).context("the other end is gone")?;
+                rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL)
+                    .context("the other end closed the connection")?;
             }
             Protocol::Udp => self.greet(&socket, &cookie, stream, to.port())?,
         }
@@ -204,25 +205,25 @@ impl Peer {
                 continue;
             }
             match self.answer()? {
-                Reply::Heard(heard) if heard == stream => return Ok(()),
+                Reply::FirstDatagram(heard) if heard == stream => return Ok(()),
                 other => bail!("the other end answered {other:?} to a datagram of stream {stream}"),
             }
         }
-        bail!("nothing arrives over UDP at port {port} there: does a firewall stand between?")
+        bail!("no UDP arrives at port {port} of the other host: open it in the firewall")
     }
 
     /// A connection whose messages come back.
     pub fn echo(&mut self, protocol: Protocol, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
         self.test += 1;
         let spec = self.small(protocol, congestion);
-        self.link.send(&Request::Echo(spec))?;
+        self.link.send(&Request::PingPong(spec))?;
         let to = self.port()?;
         let socket = self.data(protocol, to, 0, &|_| Ok(()))?;
         if protocol == Protocol::Tcp {
             sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
             if let Some(name) = congestion {
                 sockopt::set_tcp_congestion(&socket, name).with_context(|| {
-                    format!("this kernel does not let us use congestion control {name:?}")
+                    format!("this kernel does not allow congestion control {name:?}: see net.ipv4.tcp_allowed_congestion_control")
                 })?;
             }
         }
@@ -234,14 +235,14 @@ impl Peer {
     pub fn greeter(&mut self) -> anyhow::Result<SocketAddr> {
         self.test += 1;
         let spec = self.small(Protocol::Tcp, None);
-        self.link.send(&Request::Greet(spec))?;
+        self.link.send(&Request::Connect(spec))?;
         let to = self.port()?;
         self.ready()?;
         Ok(to)
     }
 
-    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> Echo {
-        Echo {
+    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> PingPong {
+        PingPong {
             test: self.test,
             protocol,
             congestion: congestion.map(str::to_string),
@@ -250,12 +251,12 @@ impl Peer {
     }
 
     /// Ends an echo, or greeting, and tells what it cost the other end.
-    pub fn stop(&mut self) -> anyhow::Result<Account> {
+    pub fn stop(&mut self) -> anyhow::Result<CpuCosts> {
         self.link.send(&Request::Stop)?;
-        Ok(self.report()?.account)
+        Ok(self.report()?.cpu_costs)
     }
 
-    /// Waits for so long, unless the other end leaves before.
+    /// Waits for this long; ends early if the other end closes.
     pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
         self.link.pause(duration)
     }
@@ -331,9 +332,9 @@ impl Outcome {
                 format!("{} bytes were sent, and {} arrived", sender.sent, receiver.received)
             })?;
         }
-        let marks = self.spec.beat.warm_up + self.spec.beat.count + 1;
+        let marks = self.spec.schedule.warm_up + self.spec.schedule.count + 1;
         check_answer(local.marks.len() == marks && remote.marks.len() == marks, || {
-            format!("the ends counted {} and {} windows of {marks}", local.marks.len(), remote.marks.len())
+            format!("the ends counted {} and {} samples of {marks}", local.marks.len(), remote.marks.len())
         })
     }
 }
@@ -341,8 +342,7 @@ impl Outcome {
 /// An other end on this machine: the same code as the server's, in a process on these CPUs, reached
 /// over loopback.
 fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Child)> {
-    const LOOPBACK: &str =
-        "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
+    const LOOPBACK: &str = "loopback is down or sockets are forbidden: try `ip link set lo up`";
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context(LOOPBACK)?;
     let address = listener.local_addr().context(LOOPBACK)?;
     let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
@@ -361,14 +361,14 @@ fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Chil
         // It keeps its own end only: by the end of the other it learns that we are gone.
         let theirs = ends.take().map(|(_, theirs)| theirs);
         let served = affinity::pin(cpus).map_err(anyhow::Error::from).and_then(|()| {
-            let link = Link::new(theirs.context("no stream")?, for_them, Side::Server)?;
+            let link = Link::new(theirs.context("the UDP stream is missing")?, for_them, Side::Server)?;
             let place = Place { seats: vec![cpus.clone()], messages: messages.clone(), interface: None };
             session::attend(link, &Host { place, port: 0, describe: &|_| String::new() })
         });
         i32::from(served.is_err())
     })
     .context("cannot fork the other end")?;
-    let (stream, _) = ends.take().context("no stream")?;
+    let (stream, _) = ends.take().context("the UDP stream is missing")?;
     Ok((Link::new(stream, keys, Side::Client)?, child))
 }
 
@@ -381,7 +381,7 @@ pub fn dial(to: &str, token: &str) -> anyhow::Result<Link> {
         match knock(to, &addresses, token)? {
             Some(link) => return Ok(link),
             None if begin.elapsed() > BUSY => {
-                bail!("{to} is busy with another session; it serves one at a time")
+                bail!("{to} is busy with another session: try again when that has ended")
             }
             None => std::thread::sleep(BUSY_PAUSE),
         }
@@ -402,8 +402,8 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
         }
     }
     let Some(mut stream) = stream else {
-        let why = failed.map_or("it has no address".to_string(), |error| error.to_string());
-        bail!("cannot reach {to} ({why}): does `assay serve` run there, and is the port open?");
+        let why = failed.map_or("the name has no address".to_string(), |error| error.to_string());
+        bail!("cannot reach {to} ({why}): start `assay serve` there and open its port");
     };
     stream.set_read_timeout(Some(CONNECT)).context("cannot set SO_RCVTIMEO")?;
     stream.set_write_timeout(Some(CONNECT)).context("cannot set SO_SNDTIMEO")?;
@@ -411,17 +411,15 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
     let nonce = random().context("no random numbers")?;
     let silent = |error: std::io::Error| match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-            anyhow::anyhow!(
-                "{to} closed the connection before it had answered: is it too busy, or no `assay serve`?"
-            )
+            anyhow::anyhow!("{to} closed the connection without an answer: is `assay serve` running there?")
         }
-        ErrorKind::WouldBlock => anyhow::anyhow!("{to} does not answer: is it an `assay serve`?"),
+        ErrorKind::WouldBlock => anyhow::anyhow!("{to} does not answer: is `assay serve` running there?"),
         _ => anyhow::Error::new(error).context(format!("while talking to {to}")),
     };
     stream.write_all(&Hello { version: VERSION, nonce }.bytes()).map_err(silent)?;
     let mut bytes = [0u8; HELLO_BYTES];
     stream.read_exact(&mut bytes).map_err(silent)?;
-    let hello = Hello::parse(&bytes).map_err(anyhow::Error::msg)?.context("a hello that is too short")?;
+    let hello = Hello::parse(&bytes).map_err(anyhow::Error::msg)?.context("the greeting is too short")?;
     hello.agrees().map_err(|why| anyhow::anyhow!("{to}: {why}"))?;
     let keys = Keys::of(token, &nonce, &hello.nonce);
     stream.write_all(&keys.client).map_err(silent)?;
@@ -430,11 +428,11 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
     match Verdict::parse(&bytes, &keys).map_err(|why| anyhow::anyhow!("{to}: {why}"))? {
         Verdict::Welcome => Link::new(stream, keys, Side::Client).map(Some),
         Verdict::Busy => Ok(None),
-        Verdict::WrongToken => bail!("{to} does not take this token: it shows the right one where it runs"),
+        Verdict::WrongToken => bail!("{to} refuses this token: use the one that `assay serve` shows there"),
     }
 }
 
-/// What a server tells of its machine, and of its way to us.
+/// A server's description of its machine and of its route to this one.
 pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, SocketAddr)> {
     let link = dial(to, token)?;
     let address = link.peer()?;

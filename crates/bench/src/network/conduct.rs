@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use rustix::net::sockopt;
 
+use super::messages::{ByteCount, CpuCosts, Direction, Protocol, Report, Sending, Side, Transfer};
 use super::streams::{Flow, Streams};
-use super::words::{Account, Direction, Mark, Protocol, Report, Sending, Side, Transfer};
 use super::workers::{Board, Task};
 use machine::network;
 use model::CpuSet;
@@ -21,7 +21,7 @@ use sys::{affinity, datagrams};
 /// Where an end's tasks sit, and what it looks at.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// One after another, in turn.
+    /// Used round-robin.
     pub seats: Vec<CpuSet>,
     /// Where messages are sent, or sent back, beside a load.
     pub messages: Option<CpuSet>,
@@ -34,7 +34,7 @@ impl Place {
         self.seats.get(task % self.seats.len().max(1))
     }
 
-    /// CPUs that so many tasks use.
+    /// CPUs that this many tasks use.
     pub fn cpus(&self, tasks: usize) -> CpuSet {
         (0..tasks).filter_map(|task| self.seat(task)).flat_map(|cpus| cpus.iter()).collect()
     }
@@ -53,7 +53,7 @@ pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
 /// these bounds: a full send buffer would take longer than all that is measured where a window, or
 /// losses, let little through.
 const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
-/// Datagrams come no more when none came for so long.
+/// Datagrams have ended if none came for this long.
 const QUIET: Duration = Duration::from_millis(30);
 /// A look at whether tasks have ended.
 const LOOK: Duration = Duration::from_millis(2);
@@ -121,7 +121,7 @@ pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> 
     if spec.protocol == Protocol::Tcp {
         if let Some(name) = &spec.congestion {
             sockopt::set_tcp_congestion(&socket, name)
-                .with_context(|| format!("this kernel does not let us use congestion control {name:?}"))?;
+                .with_context(|| format!("this kernel does not allow congestion control {name:?}: see net.ipv4.tcp_allowed_congestion_control"))?;
         }
         if let Some(rate) = spec.rate {
             let bytes = rate / 8.0 / f64::from(spec.streams);
@@ -147,7 +147,7 @@ pub fn run_transfer(
     let counted = end.count_windows(&tasks, pause)?;
     // The other end's last window is over a little later than ours.
     if spec.protocol == Protocol::Udp || end.jobs.iter().any(|job| job.sends) {
-        pause(Duration::from_millis(spec.beat.window_ms) / 2 + Duration::from_millis(3))?;
+        pause(Duration::from_millis(spec.schedule.window_ms) / 2 + Duration::from_millis(3))?;
     }
     end.board.stop_senders();
     let drained = drain(spec, &end.board, &end.jobs, pause)?;
@@ -184,7 +184,7 @@ struct Reading {
 
 /// What the windows that count came to.
 struct Counted {
-    marks: Vec<Mark>,
+    marks: Vec<ByteCount>,
     tasks: usize,
     elapsed_s: f64,
     used: NetworkTotals,
@@ -246,7 +246,7 @@ impl End<'_> {
         let senders = self.sockets_of(Protocol::Tcp, true);
         let receivers = self.sockets_of(Protocol::Udp, false);
         let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
-        let (interface, beat) = (self.place.interface.as_deref(), &self.spec.beat);
+        let (interface, schedule) = (self.place.interface.as_deref(), &self.spec.schedule);
         let handling = packet_cpus(interface);
         let mut counters = NetworkCounters::open(&pids, &self.place.cpus(self.jobs.len()), interface);
         let mut read = |at| Reading {
@@ -256,16 +256,16 @@ impl End<'_> {
             thrown_away: dropped(&receivers),
             tcp: told(&senders),
         };
-        let window = Duration::from_millis(beat.window_ms);
-        let windows = beat.warm_up + beat.count;
-        let look = |marks: &mut Vec<Mark>| marks.push(mark(begin, &self.board, &self.jobs));
+        let window = Duration::from_millis(schedule.window_ms);
+        let windows = schedule.warm_up + schedule.count;
+        let look = |marks: &mut Vec<ByteCount>| marks.push(mark(begin, &self.board, &self.jobs));
         let mut marks = Vec::with_capacity(windows + 1);
         look(&mut marks);
         let mut before = read(begin);
         for edge in 1..=windows {
             pause((window * edge as u32).saturating_sub(begin.elapsed()))?;
             look(&mut marks);
-            if edge == beat.warm_up {
+            if edge == schedule.warm_up {
                 // The time spans what is counted: no task runs, or waits, for longer than it lasts.
                 before = read(Instant::now());
             }
@@ -309,10 +309,10 @@ impl End<'_> {
             duplicated: count(Board::duplicated, false),
             drained,
             wrong: wrong.map(|at| match self.spec.protocol {
-                Protocol::Tcp => format!("what came at byte {} or soon after is not what was sent", at - 1),
-                Protocol::Udp => format!("message {at} that came is none that was sent"),
+                Protocol::Tcp => format!("wrong data arrived at byte {} or soon after", at - 1),
+                Protocol::Udp => format!("message {at} arrived but was never sent"),
             }),
-            account: self.account(&counted),
+            cpu_costs: self.account(&counted),
             marks: counted.marks,
             tcp: counted.tcp,
             receive_buffer,
@@ -322,7 +322,7 @@ impl End<'_> {
     }
 
     /// What the counted windows cost, as shares of their time.
-    fn account(&self, counted: &Counted) -> Account {
+    fn account(&self, counted: &Counted) -> CpuCosts {
         let used = &counted.used;
         // The kernel counts buffers, and messages are lost.
         let lost =
@@ -335,7 +335,7 @@ impl End<'_> {
         let share = |value: Option<f64>, of: f64| value.map(|value| value / (counted.elapsed_s * of));
         let (softirq, handled) = (share(used.softirq_s, cpus), share(counted.handled_s, 1.0));
         let wait = share(used.wait_ns.map(|ns| ns / 1e9), counted.tasks as f64);
-        Account {
+        CpuCosts {
             busy: share(used.run_ns.map(|ns| ns / 1e9), cpus),
             softirq: softirq.into_iter().chain(handled).reduce(f64::max),
             // The kernel counts a wait when it ends: one that began before the counted time is
@@ -353,7 +353,7 @@ fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
     receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
 }
 
-/// What sockets threw away meanwhile: our own, and where a kernel does not tell theirs, anybody's.
+/// Packets that sockets dropped meanwhile: our own, or all if the kernel does not report ours.
 fn thrown_away(used: &NetworkTotals, before: Option<&[u32]>, now: Option<&[u32]>) -> Option<f64> {
     let own = before.zip(now).map(|(before, now)| {
         let each = before.iter().zip(now).map(|(then, now)| f64::from(now.wrapping_sub(*then)));
@@ -368,18 +368,18 @@ fn busiest(before: &[f64], now: &[f64]) -> Option<f64> {
     each.filter(|spent| spent.is_finite()).reduce(f64::max)
 }
 
-fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> Mark {
+fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> ByteCount {
     let sum = |sends: bool| -> u64 {
         (0..jobs.len()).filter(|task| jobs[*task].sends == sends).map(|task| board.bytes(task)).sum()
     };
     let (sent, received) = (sum(true), sum(false));
-    Mark { ns: begin.elapsed().as_nanos() as f64, sent, received }
+    ByteCount { ns: begin.elapsed().as_nanos() as f64, sent, received }
 }
 
 /// Waits for what is on its way; whether all of it was read to its end.
 fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
     let begin = Instant::now();
-    let longest = Duration::from_secs_f64(spec.beat.seconds()).clamp(DRAIN[0], DRAIN[1]);
+    let longest = Duration::from_secs_f64(spec.schedule.seconds()).clamp(DRAIN[0], DRAIN[1]);
     if spec.protocol == Protocol::Udp {
         let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
         let (mut last, mut since) = (all(), Instant::now());

@@ -13,14 +13,14 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
 
 use super::link::{Link, canonical};
+use super::messages::{Protocol, Reply};
 use super::wire::{COOKIE_BYTES, Keys};
-use super::words::{Protocol, Reply};
 
 /// Data connections of a test are all there by then.
 const CONNECT: Duration = Duration::from_secs(5);
 /// One of them has said its cookie by then.
 const COOKIE: Duration = Duration::from_secs(2);
-/// Tasks of a session that has just ended may hold a port so long.
+/// Tasks of a session that has just ended may hold a port this long.
 const TAKEN: Duration = Duration::from_millis(100);
 const QUEUE: i32 = 128;
 /// Connections that have not yet said a cookie; the oldest makes room.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 32;
 type Tune<'t> = dyn Fn(&OwnedFd) -> anyhow::Result<()> + 't;
 
 /// A port for data, opened for one test.
-pub struct Door<'a> {
+pub struct DataPort<'a> {
     socket: OwnedFd,
     address: SocketAddr,
     peer: IpAddr,
@@ -43,14 +43,14 @@ pub struct Door<'a> {
     end: Instant,
 }
 
-/// A connection that has not yet proved itself.
-struct Guest {
+/// A connection that has not yet authenticated.
+struct PendingConnection {
     socket: OwnedFd,
     since: Instant,
     heard: Vec<u8>,
 }
 
-impl<'a> Door<'a> {
+impl<'a> DataPort<'a> {
     /// Opens it, at this port if that is free, and tells the client where it is.
     pub fn open(
         link: &mut Link,
@@ -58,7 +58,7 @@ impl<'a> Door<'a> {
         protocol: Protocol,
         test: u32,
         tune: &'a Tune<'a>,
-    ) -> anyhow::Result<Door<'a>> {
+    ) -> anyhow::Result<DataPort<'a>> {
         // With its scope, without which a link-local address is none.
         let mut here = link.local()?;
         here.set_port(port);
@@ -74,10 +74,10 @@ impl<'a> Door<'a> {
         let address: SocketAddr = address.try_into().context("a socket without a name")?;
         link.send(&Reply::Port(address.port()))?;
         let (peer, keys) = (link.peer()?.ip(), link.keys.clone());
-        Ok(Door { socket, address, peer, protocol, test, keys, tune, end: Instant::now() + CONNECT })
+        Ok(DataPort { socket, address, peer, protocol, test, keys, tune, end: Instant::now() + CONNECT })
     }
 
-    /// The data connections of so many streams, in their order.
+    /// The data connections of this many streams, in their order.
     pub fn streams(self, link: &mut Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
         match self.protocol {
             Protocol::Tcp => self.accepted(link, count),
@@ -94,7 +94,7 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// `None`: it was somebody from elsewhere, or is gone again.
+    /// `None`: a foreign connection, or one already closed.
     fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
         match rustix::net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC) {
             Ok((socket, from)) => {
@@ -107,13 +107,13 @@ impl<'a> Door<'a> {
         }
     }
 
-    /// Waits until somebody knocks or a guest speaks.
-    fn wait(&self, link: &Link, door: &OwnedFd, guests: &VecDeque<Guest>) -> anyhow::Result<()> {
+    /// Waits for a new connection or for data of a pending one.
+    fn wait(&self, link: &Link, door: &OwnedFd, guests: &VecDeque<PendingConnection>) -> anyhow::Result<()> {
         loop {
             let left = self.end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 bail!(
-                    "the data connections did not all come within {CONNECT:?}: is port {} open?",
+                    "not all data connections arrived within {CONNECT:?}: open port {} in the firewall",
                     self.address.port()
                 );
             }
@@ -131,7 +131,8 @@ impl<'a> Door<'a> {
     }
 
     fn accepted(self, link: &Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
-        rustix::io::ioctl_fionbio(&self.socket, true).context("cannot listen without waiting")?;
+        rustix::io::ioctl_fionbio(&self.socket, true)
+            .context("cannot make a listening socket non-blocking")?;
         let mut guests = VecDeque::new();
         let mut proved = BTreeMap::new();
         while proved.len() < count as usize {
@@ -139,18 +140,18 @@ impl<'a> Door<'a> {
             self.let_in(&mut guests)?;
             for mut guest in std::mem::take(&mut guests) {
                 match guest.go_on(&self.keys, self.test) {
-                    Said::Nothing if guest.since.elapsed() < COOKIE => guests.push_back(guest),
-                    Said::Stream(stream) if stream < count => {
+                    Received::Nothing if guest.since.elapsed() < COOKIE => guests.push_back(guest),
+                    Received::Stream(stream) if stream < count => {
                         proved.entry(stream).or_insert(guest.socket);
                     }
-                    Said::Stream(_) | Said::Nothing | Said::Wrong => {}
+                    Received::Stream(_) | Received::Nothing | Received::Wrong => {}
                 }
             }
         }
         Ok(proved.into_values().collect())
     }
 
-    fn let_in(&self, guests: &mut VecDeque<Guest>) -> anyhow::Result<()> {
+    fn let_in(&self, guests: &mut VecDeque<PendingConnection>) -> anyhow::Result<()> {
         for _ in 0..AT_ONCE {
             match self.accept() {
                 Ok(None) => {}
@@ -158,10 +159,11 @@ impl<'a> Door<'a> {
                     if guests.len() >= GUESTS {
                         guests.pop_front();
                     }
-                    guests.push_back(Guest { socket, since: Instant::now(), heard: Vec::new() });
+                    guests.push_back(PendingConnection { socket, since: Instant::now(), heard: Vec::new() });
                 }
                 Err(Errno::AGAIN) => return Ok(()),
-                // Without a descriptor left the kernel says so even where nobody is there.
+                // Without a free descriptor the kernel returns this error even if no connection
+                // waits.
                 Err(_) if !knocks(&self.socket) => return Ok(()),
                 // A guest who says nothing leaves his to the next one.
                 Err(error) => {
@@ -183,9 +185,9 @@ impl<'a> Door<'a> {
             // The next stream's socket is there before this one hears its own peer only.
             let next = if stream + 1 < count { Some(self.beside(&sockets, &socket)?) } else { None };
             rustix::net::connect(&socket, &from).context("cannot connect a socket")?;
-            // Whatever anybody had sent before is no data.
+            // Data that any sender sent before does not count.
             while rustix::net::recv(&socket, &mut [0u8; 1], RecvFlags::DONTWAIT).is_ok() {}
-            link.send(&Reply::Heard(stream))?;
+            link.send(&Reply::FirstDatagram(stream))?;
             sockets.push(socket);
             match next {
                 Some(next) => socket = next,
@@ -228,37 +230,37 @@ impl<'a> Door<'a> {
     }
 }
 
-/// What a guest has said so far.
-enum Said {
+/// What a pending connection has sent.
+enum Received {
     Nothing,
     Wrong,
     Stream(u32),
 }
 
-impl Guest {
-    fn go_on(&mut self, keys: &Keys, test: u32) -> Said {
+impl PendingConnection {
+    fn go_on(&mut self, keys: &Keys, test: u32) -> Received {
         let mut piece = [0u8; COOKIE_BYTES];
         while self.heard.len() < COOKIE_BYTES {
             let rest = &mut piece[self.heard.len()..];
             match rustix::net::recv(&self.socket, &mut *rest, RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => return Said::Wrong,
+                Ok((_, 0)) => return Received::Wrong,
                 Ok((_, count)) => self.heard.extend_from_slice(&rest[..count]),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Said::Nothing,
-                Err(_) => return Said::Wrong,
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Err(_) => return Received::Wrong,
             }
         }
-        keys.stream_of(&self.heard, test).map_or(Said::Wrong, Said::Stream)
+        keys.stream_of(&self.heard, test).map_or(Received::Wrong, Received::Stream)
     }
 }
 
-/// Whether somebody waits to be accepted.
+/// Whether a connection waits to be accepted.
 pub fn knocks(listener: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
 }
 
-/// A socket on this address that is nobody else's; one of TCP listens.
+/// A socket that owns this address exclusively; a TCP socket listens.
 fn bound(protocol: Protocol, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
     let socket = fresh(protocol, address, tune)?;
     let begin = Instant::now();

@@ -12,8 +12,8 @@ use rustix::net::sockopt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::wire::{Framer, Keys, Unframer, Way};
-use super::words::Side;
+use super::messages::Side;
+use super::wire::{FrameDirection, Framer, Keys, Unframer};
 use sys::tcp::{TcpInfo, tcp_info};
 
 pub struct Link {
@@ -25,13 +25,13 @@ pub struct Link {
 
 /// Nobody takes longer to take a frame.
 const WRITE: Duration = Duration::from_secs(5);
-/// What is sent and not acknowledged for so long ends a connection, ms.
+/// Data unacknowledged for this long ends a connection, ms.
 const UNHEARD_MS: u32 = 10_000;
 
 impl Link {
     /// Over a connection on which both have proved themselves.
     pub fn new(stream: TcpStream, keys: Keys, side: Side) -> anyhow::Result<Link> {
-        stream.set_nonblocking(false).context("cannot make a socket wait")?;
+        stream.set_nonblocking(false).context("cannot make a socket blocking")?;
         stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
         stream.set_write_timeout(Some(WRITE)).context("cannot set SO_SNDTIMEO")?;
         sockopt::set_tcp_user_timeout(&stream, UNHEARD_MS).context("cannot set TCP_USER_TIMEOUT")?;
@@ -43,8 +43,8 @@ impl Link {
             .and_then(|()| sockopt::set_tcp_keepcnt(&stream, 3));
         alive.context("cannot set SO_KEEPALIVE")?;
         let (ours, theirs) = match side {
-            Side::Client => (Way::ToServer, Way::ToClient),
-            Side::Server => (Way::ToClient, Way::ToServer),
+            Side::Client => (FrameDirection::ToServer, FrameDirection::ToClient),
+            Side::Server => (FrameDirection::ToClient, FrameDirection::ToServer),
         };
         let (framer, unframer) = (Framer::new(&keys, ours), Unframer::new(&keys, theirs));
         Ok(Link { stream, framer, unframer, keys })
@@ -52,11 +52,11 @@ impl Link {
 
     /// The other end's address, a link-local one with its interface.
     pub fn peer(&self) -> anyhow::Result<SocketAddr> {
-        self.stream.peer_addr().map(canonical).context("the other end is gone")
+        self.stream.peer_addr().map(canonical).context("the other end closed the connection")
     }
 
     pub fn local(&self) -> anyhow::Result<SocketAddr> {
-        self.stream.local_addr().map(canonical).context("the other end is gone")
+        self.stream.local_addr().map(canonical).context("the other end closed the connection")
     }
 
     /// What TCP knows of the way to the other end.
@@ -66,10 +66,12 @@ impl Link {
 
     pub fn send(&mut self, message: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_vec(message).context("cannot write a message")?;
-        self.stream.write_all(&self.framer.frame(&text)).context("the other end is gone, or takes nothing")
+        self.stream
+            .write_all(&self.framer.frame(&text))
+            .context("the other end closed the connection or does not read")
     }
 
-    /// Waits for a message, for so long in all; `None` where the other end closed between two.
+    /// Waits for a message up to this limit; `None` if the other end closed between two.
     pub fn receive<Message: DeserializeOwned>(&mut self, limit: Duration) -> anyhow::Result<Option<Message>> {
         let end = Instant::now() + limit;
         let mut piece = [0u8; 4096];
@@ -77,22 +79,22 @@ impl Link {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                bail!("the other end said nothing whole for {limit:?}");
+                bail!("the other end sent no complete message for {limit:?}");
             }
             self.stream.set_read_timeout(Some(left)).context("cannot set SO_RCVTIMEO")?;
             let wanted = self.unframer.wants().min(piece.len());
             let count = match self.stream.read(&mut piece[..wanted]) {
                 Ok(0) if first => return Ok(None),
-                Ok(0) => bail!("the other end left in the middle of a message"),
+                Ok(0) => bail!("the other end closed the connection within a message"),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(error).context("the other end is gone"),
+                Err(error) => return Err(error).context("the other end closed the connection"),
             };
             first = false;
             if let Some(text) = self.unframer.take(&piece[..count]).map_err(anyhow::Error::msg)? {
                 let message = serde_json::from_slice(&text);
-                return message.map(Some).context("the other end's message cannot be understood");
+                return message.map(Some).context("the other end's message is not valid");
             }
         }
     }
@@ -108,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Waits so long; an error as soon as the other end is gone.
+    /// Waits this long; an error as soon as the other end closes.
     pub fn pause(&self, duration: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + duration;
         loop {
@@ -117,7 +119,7 @@ impl Link {
             let mut polled = [PollFd::from_borrowed_fd(self.stream.as_fd(), PollFlags::RDHUP)];
             match poll(&mut polled, Some(&time)) {
                 Ok(0) => return Ok(()),
-                Ok(_) => bail!("the other end is gone"),
+                Ok(_) => bail!("the other end closed the connection"),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error).context("cannot wait"),
             }
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(told("10.0.0.5:7"), "10.0.0.5:7");
         assert_eq!(told("[fe80::1%3]:7"), "[fe80::1%3]:7");
     }
-    use crate::network::words::Request;
+    use crate::network::messages::Request;
     use std::net::TcpListener;
 
     fn pair() -> (Link, Link, TcpStream) {
@@ -169,7 +171,7 @@ mod tests {
         server.pause(Duration::from_millis(5)).expect("still there");
         assert_eq!(server.receive::<Request>(limit).expect("heard"), Some(Request::Go));
         drop((client, _raw));
-        assert!(server.pause(limit).is_err_and(|error| error.to_string().contains("gone")));
+        assert!(server.pause(limit).is_err_and(|error| error.to_string().contains("closed the connection")));
         assert_eq!(server.receive::<Request>(limit).expect("an end"), None);
     }
 
@@ -178,9 +180,9 @@ mod tests {
         let (_client, mut server, mut raw) = pair();
         raw.write_all(&[0, 0, 0, 9, 1]).expect("the begin of a frame");
         let error = server.receive::<Request>(Duration::from_millis(60)).expect_err("no whole frame");
-        assert!(error.to_string().contains("nothing whole"), "{error:#}");
+        assert!(error.to_string().contains("no complete message"), "{error:#}");
         raw.write_all(&[7; 40]).expect("a forgery");
         let error = server.receive::<Request>(Duration::from_secs(5)).expect_err("forged");
-        assert!(error.to_string().contains("not the other end's own"), "{error:#}");
+        assert!(error.to_string().contains("did not sign"), "{error:#}");
     }
 }

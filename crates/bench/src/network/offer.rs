@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::beat::{Beat, LEAST_TRIPS};
-use super::way::{USUAL_DATAGRAM, Way, datagram};
+use super::way::{Route, USUAL_DATAGRAM, datagram};
+use super::window_schedule::{MIN_TRIPS, WindowSchedule};
 use super::{ARMS, DEPTHS, MESSAGES, MORE_STREAMS, RECEIVER, SENDER, TO};
 use crate::placement::Distance;
 use crate::{Benchmark, Candidate, Depth, Scope, Windows};
@@ -15,9 +15,9 @@ use model::{Beside, Case, CpuSet, Pages, Params, Placement, Seat};
 /// The input that holds the points of a transfer, `STREAMS:BYTES` with commas.
 pub const POINTS: &str = "points";
 
-/// What the user wants of the network rows beyond their profile.
+/// What the user sets for network benchmarks; the rest is left to the profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wish {
+pub struct Overrides {
     /// `HOST:PORT` of `assay serve`.
     pub to: Option<String>,
     /// Each direction is paced at this rate, Mbit/s.
@@ -37,11 +37,11 @@ pub struct Wish {
 
 /// Cases over loopback.
 pub fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    wished(bench, scope, &Wish::default())
+    wished(bench, scope, &Overrides::default())
 }
 
 /// The candidates of a plan, those of the network replaced by the ones that the user wants.
-pub fn network_cases(candidates: Vec<Candidate>, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
+pub fn network_cases(candidates: Vec<Candidate>, scope: &Scope, overrides: &Overrides) -> Vec<Candidate> {
     let is_ours =
         |candidate: &Candidate| super::BENCHMARKS.iter().find(|bench| bench.id == candidate.case.bench);
     let (mut all, mut done) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub fn network_cases(candidates: Vec<Candidate>, scope: &Scope, wish: &Wish) -> 
             None => all.push(candidate),
             Some(bench) if done.contains(&bench.id) => {}
             Some(bench) => {
-                all.extend(wished(bench, scope, wish));
+                all.extend(wished(bench, scope, overrides));
                 done.push(bench.id);
             }
         }
@@ -58,22 +58,24 @@ pub fn network_cases(candidates: Vec<Candidate>, scope: &Scope, wish: &Wish) -> 
     all
 }
 
-fn wished(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
-    let seats = match &wish.to {
-        Some(to) => remote(scope, wish, to),
+fn wished(bench: &Benchmark, scope: &Scope, overrides: &Overrides) -> Vec<Candidate> {
+    let seats = match &overrides.to {
+        Some(to) => remote(scope, overrides, to),
         None => local(scope),
     };
     let mut all = Vec::new();
     for seat in seats {
         match seat {
             Err((name, why)) => all.push(Candidate::unmet(bench.id, name, why)),
-            Ok(placement) => all.extend(at(bench, scope, wish, placement)),
+            Ok(placement) => all.extend(at(bench, scope, overrides, placement)),
         }
     }
     if all.is_empty() {
-        let why = match &wish.direction {
-            Some(direction) if wish.to.is_some() => format!("this row has no direction {direction}"),
-            _ => "both ends have one CPU together, which is the limit then".to_string(),
+        let why = match &overrides.direction {
+            Some(direction) if overrides.to.is_some() => {
+                format!("this benchmark has no direction {direction}")
+            }
+            _ => "both ends share one CPU, which is then the limit".to_string(),
         };
         all.push(Candidate::unmet(bench.id, Distance::OtherCpu.name(), why));
     }
@@ -84,7 +86,7 @@ fn wished(bench: &Benchmark, scope: &Scope, wish: &Wish) -> Vec<Candidate> {
 /// standard one, all distances for the full one.
 fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let (mut apart, mut same, mut lack) = (Vec::new(), None, None);
-    for (distance, placement) in scope.floor.pairs([SENDER, RECEIVER]) {
+    for (distance, placement) in scope.placements.pairs([SENDER, RECEIVER]) {
         match placement {
             Ok(placement) if distance == Distance::SameCpu => same = Some(placement),
             Ok(placement) => apart.push(placement),
@@ -101,7 +103,7 @@ fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
         placements.extend(same.map(Ok));
     }
     if placements.is_empty() || (lacks_pair && scope.depth > Depth::Quick) {
-        let why = lack.unwrap_or_else(|| "no CPU is known to be usable".to_string());
+        let why = lack.unwrap_or_else(|| "no usable CPU found".to_string());
         placements.push(Err((Distance::OtherCpu.name(), why)));
     }
     placements
@@ -109,7 +111,7 @@ fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
 
 /// One CPU of this machine at each place relative to the card, where those are known, and the other
 /// host.
-fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'static str, String)>> {
+fn remote(scope: &Scope, overrides: &Overrides, to: &str) -> Vec<Result<Placement, (&'static str, String)>> {
     let host = Seat {
         role: RECEIVER.into(),
         host: Some(to.to_string()),
@@ -117,8 +119,8 @@ fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'stat
         mem_nodes: CpuSet::default(),
     };
     let near = match scope.depth {
-        Depth::Full => wish.near.as_slice(),
-        _ => &wish.near[..wish.near.len().min(1)],
+        Depth::Full => overrides.near.as_slice(),
+        _ => &overrides.near[..overrides.near.len().min(1)],
     };
     let here = |name: &'static str, cpu: u32| Placement {
         name: name.into(),
@@ -135,7 +137,7 @@ fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'stat
     let mut placements: Vec<Result<Placement, (&'static str, String)>> =
         near.iter().map(|(name, cpu)| Ok(here(name, *cpu))).collect();
     if placements.is_empty() {
-        placements.push(scope.floor.one_cpu(SENDER).map_err(|why| ("one-cpu", why)));
+        placements.push(scope.placements.one_cpu(SENDER).map_err(|why| ("one-cpu", why)));
     }
     for placement in placements.iter_mut().flatten() {
         placement.seats.push(host.clone());
@@ -143,28 +145,29 @@ fn remote(scope: &Scope, wish: &Wish, to: &str) -> Vec<Result<Placement, (&'stat
     placements
 }
 
-/// What the machine's description tells of the way to the other host.
-fn way(scope: &Scope, wish: &Wish) -> Way {
-    let Some(path) = scope.machine.network.as_ref().filter(|path| wish.to.is_some() && !path.local.loopback)
+/// The route to the other host, from the machine's description.
+fn way(scope: &Scope, overrides: &Overrides) -> Route {
+    let Some(path) =
+        scope.machine.network.as_ref().filter(|path| overrides.to.is_some() && !path.local.loopback)
     else {
-        return Way::default();
+        return Route::default();
     };
     let trip = path.remote.as_ref().and_then(|end| end.round_trip_us);
     let to = path.local.to.as_ref().and_then(|to| to.parse::<IpAddr>().ok());
-    Way {
+    Route {
         round_trip: trip.map(|us| Duration::from_secs_f64(us.min(60e6) / 1e6)),
         datagram: to.zip(path.least_mtu()).map(|(to, mtu)| datagram(mtu, to)),
     }
 }
 
 /// The cases of a row at a placement.
-fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Vec<Candidate> {
+fn at(bench: &Benchmark, scope: &Scope, overrides: &Overrides, placement: Placement) -> Vec<Candidate> {
     // Who the limit is on one CPU, is known.
     if bench.id == ids::BOTTLENECK && placement.name == Distance::SameCpu.name() && scope.depth < Depth::Full
     {
         return Vec::new();
     }
-    let (deep, apart) = (scope.depth > Depth::Quick, wish.to.is_some());
+    let (deep, apart) = (scope.depth > Depth::Quick, overrides.to.is_some());
     let full = scope.depth == Depth::Full;
     // Over loopback both directions are the same path; over a link they are two.
     let directions: &[&str] = match (bench.id, apart) {
@@ -181,7 +184,7 @@ fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Ve
     };
     let mut all = Vec::new();
     // Any direction of TCP's may be asked for, of the others those that they have.
-    let asked = wish.direction.as_deref().filter(|_| directions != [""]);
+    let asked = overrides.direction.as_deref().filter(|_| directions != [""]);
     let directions: Vec<&str> = match asked {
         Some(asked) if bench.id == ids::TCP => vec![asked],
         Some(asked) => directions.iter().copied().filter(|own| *own == asked).collect(),
@@ -199,7 +202,7 @@ fn at(bench: &Benchmark, scope: &Scope, wish: &Wish, placement: Placement) -> Ve
                     candidate = candidate.param(name, *value);
                 }
             }
-            all.push(completed(candidate, scope, wish));
+            all.push(completed(candidate, scope, overrides));
         }
     }
     all
@@ -221,37 +224,39 @@ fn swap_roles(placement: &mut Placement) {
 }
 
 /// With what the user wants, its points and its time.
-fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate {
+fn completed(mut candidate: Candidate, scope: &Scope, overrides: &Overrides) -> Candidate {
     let id = candidate.case.id();
-    let way = way(scope, wish);
+    let way = way(scope, overrides);
     let has = |name: ParamId| {
         let bench = super::BENCHMARKS.iter().find(|bench| Some(bench.id) == id);
         bench.is_some_and(|bench| bench.params.iter().any(|param| param.name == name))
     };
-    if let Some(rate) = wish.rate.filter(|_| has(ids::param::RATE)) {
+    if let Some(rate) = overrides.rate.filter(|_| has(ids::param::RATE)) {
         candidate = candidate.param(ids::param::RATE, rate);
     }
     let over_tcp =
         candidate.case.params.get(ids::param::PROTOCOL).and_then(|name| name.text()) != Some("udp");
-    if let Some(congestion) = wish.congestion.as_deref().filter(|_| has(ids::param::CONGESTION) && over_tcp) {
+    if let Some(congestion) =
+        overrides.congestion.as_deref().filter(|_| has(ids::param::CONGESTION) && over_tcp)
+    {
         candidate = candidate.param(ids::param::CONGESTION, congestion);
     }
-    if let Some(to) = &wish.to {
+    if let Some(to) = &overrides.to {
         candidate.case.inputs.insert(TO.into(), to.clone());
     }
     if has(ids::param::STREAMS) && id != Some(ids::LOADED) {
-        let points = points(id, scope.depth, wish, way);
+        let points = points(id, scope.depth, overrides, way);
         candidate.case.inputs.insert(POINTS.into(), points);
     }
-    if let (Some(streams), Some(ids::LOADED)) = (wish.streams, id) {
+    if let (Some(streams), Some(ids::LOADED)) = (overrides.streams, id) {
         candidate = candidate.param(ids::param::STREAMS, streams);
     }
-    candidate.case.placement = spread(candidate.case.placement.clone(), &candidate.case, scope, wish);
+    candidate.case.placement = spread(candidate.case.placement.clone(), &candidate.case, scope, overrides);
     candidate.seconds = seconds(&candidate.case, scope.windows, way.round_trip);
     let most = super::transfer_points(&candidate.case)
         .iter()
         .filter_map(|at| at.get(ids::param::STREAMS)?.int())
-        .chain(wish.streams.map(|streams| streams as i64))
+        .chain(overrides.streams.map(|streams| streams as i64))
         .max();
     candidate.memory(FIXED_MEMORY + most.unwrap_or(1).max(1) as u64 * STREAM_MEMORY)
 }
@@ -259,10 +264,10 @@ fn completed(mut candidate: Candidate, scope: &Scope, wish: &Wish) -> Candidate 
 /// With further seats of this host, as far as it has cores: one for each stream where there is
 /// another host, and under load one for the messages (over loopback at either end). Each is as near
 /// to the card, or the first, as there are.
-fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> Placement {
+fn spread(mut placement: Placement, case: &Case, scope: &Scope, overrides: &Overrides) -> Placement {
     // Where both ends are one machine (containers, namespaces) each leaves the other its CPUs.
     let one_machine = scope.machine.network.as_ref().is_some_and(|path| path.one_machine());
-    let (apart, taken) = (wish.to.is_some() && !one_machine, placement.cpus());
+    let (apart, taken) = (overrides.to.is_some() && !one_machine, placement.cpus());
     let of = |params: &Params| params.get(ids::param::STREAMS)?.int();
     let most = super::transfer_points(case).iter().filter_map(of).chain(of(&case.params)).max();
     let ways =
@@ -275,15 +280,15 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> 
     };
     let messages = match case.id() {
         Some(ids::LOADED) if apart => 1,
-        Some(ids::LOADED) if wish.to.is_none() && placement.name != Distance::SameCpu.name() => 2,
+        Some(ids::LOADED) if overrides.to.is_none() && placement.name != Distance::SameCpu.name() => 2,
         _ => 0,
     };
     let (Some(first), true) = (taken.first(), further + messages > 0) else { return placement };
-    let cores = match wish.cores.as_slice() {
-        [] => scope.floor.one_per_core(SENDER).cpus().iter().collect(),
+    let cores = match overrides.cores.as_slice() {
+        [] => scope.placements.one_per_core(SENDER).cpus().iter().collect(),
         told => told.to_vec(),
     };
-    let distance = |one: u32, other: u32| scope.floor.distance(one, other);
+    let distance = |one: u32, other: u32| scope.placements.distance(one, other);
     let is_free = |cpu: &u32| taken.iter().all(|own| distance(own, *cpu) > Distance::SmtSibling);
     let mut free: Vec<u32> = cores.into_iter().filter(is_free).collect();
     // On the first one's node, whichever that is.
@@ -298,12 +303,12 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, wish: &Wish) -> 
 }
 
 /// Streams and sizes of messages that a visit measures.
-fn points(id: Option<BenchId>, depth: Depth, wish: &Wish, way: Way) -> String {
+fn points(id: Option<BenchId>, depth: Depth, overrides: &Overrides, way: Route) -> String {
     let udp = id == Some(ids::UDP);
     // Longer datagrams go in pieces, and are none of the path's usual ones.
     let packet = way.datagram.map_or(u64::from(USUAL_DATAGRAM), u64::from);
     let usual = if udp { packet } else { 131_072 };
-    if let Some(streams) = wish.streams {
+    if let Some(streams) = overrides.streams {
         return format!("{streams}:{usual}");
     }
     let told: &[(u64, u64)] = match (udp, depth) {
@@ -340,12 +345,12 @@ const SETUP_S: f64 = 0.04;
 const SETUP_TRIPS: f64 = 6.0;
 
 fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {
-    let beat = Beat::on(windows, case, round_trip);
+    let schedule = WindowSchedule::on(windows, case, round_trip);
     let trip_s = round_trip.unwrap_or_default().as_secs_f64();
     let setup_s = SETUP_S + SETUP_TRIPS * trip_s;
     // Trips for a median, and those that are not counted.
-    let least_s = 2.0 * LEAST_TRIPS as f64 * trip_s;
-    let one = beat.seconds().max(if case.bench == ids::ROUND_TRIP { least_s } else { 0.0 }) + setup_s;
+    let least_s = 2.0 * MIN_TRIPS as f64 * trip_s;
+    let one = schedule.seconds().max(if case.bench == ids::ROUND_TRIP { least_s } else { 0.0 }) + setup_s;
     let times = match case.id() {
         Some(ids::TCP | ids::UDP) => super::transfer_points(case).len(),
         Some(ids::REQUEST) => DEPTHS.len(),
@@ -358,9 +363,9 @@ fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::beat::tests::{WINDOWS, case};
+    use super::super::window_schedule::tests::{WINDOWS, case};
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use machine::Machine;
     use model::{Entry, Snapshot};
 
@@ -381,13 +386,19 @@ mod tests {
             let remote = "interface eth0\nmtu 1500\nround_trip_us 80000\n";
             snapshot.entries.insert(ids::probe::NETWORK_REMOTE.into(), Entry::Text(remote.into()));
             let machine = Machine::from(&snapshot);
-            let floor = Floor::of(&machine);
+            let placements = Placements::of(&machine);
             let (depth, memory_bytes) = (Depth::Full, 1 << 30);
-            let scope =
-                Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false };
-            let wish = Wish { to: to.map(str::to_string), ..Wish::default() };
-            let way = way(&scope, &wish);
-            (points(Some(ids::UDP), depth, &wish, way), way.round_trip)
+            let scope = Scope {
+                machine: &machine,
+                placements: &placements,
+                depth,
+                memory_bytes,
+                windows: WINDOWS,
+                all: false,
+            };
+            let overrides = Overrides { to: to.map(str::to_string), ..Overrides::default() };
+            let way = way(&scope, &overrides);
+            (points(Some(ids::UDP), depth, &overrides, way), way.round_trip)
         };
         let trip = Some(Duration::from_millis(80));
         let of = |bytes: u32| format!("1:64,1:512,1:{bytes},1:8192,4:{bytes}");

@@ -7,10 +7,12 @@ use anyhow::{Context, bail};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::DEPTHS;
-use super::beat::Beat;
 use super::client::Peer;
-use super::trips::{MESSAGE, Own, TICK, control_of, emit_accounts, emit_latencies, message, patiently, text};
-use super::words::Protocol;
+use super::messages::Protocol;
+use super::trips::{
+    MESSAGE, ProcessCost, TICK, control_of, emit_accounts, emit_latencies, message, patiently, text,
+};
+use super::window_schedule::WindowSchedule;
 use crate::{Sampler, check_answer, point};
 use model::Case;
 use model::vocabulary::network as ids;
@@ -19,15 +21,15 @@ use sys::ticks::Ticks;
 
 pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let beat = Beat::of(sampler.windows(), case);
+    let schedule = WindowSchedule::of(sampler.windows(), case);
     for depth in DEPTHS {
         let socket = peer.echo(Protocol::Tcp, text(case, ids::param::CONGESTION))?;
         sampler.facts().variant = control_of(&socket);
-        let own = Own::start(&peer.place);
+        let own = ProcessCost::start(&peer.place);
         let mut flight = Flight::begin(&socket, depth, sampler.clock())?;
         let (mut work, mut ns) = (Vec::new(), Vec::new());
-        for window in 0..=beat.count {
-            let (answered, took) = flight.window(beat.window_ms as f64 * 1e6)?;
+        for window in 0..=schedule.count {
+            let (answered, took) = flight.window(schedule.window_ms as f64 * 1e6)?;
             work.push(answered as f64);
             ns.push(took);
             if window == 0 {
@@ -70,21 +72,21 @@ impl<'s> Flight<'s> {
         Ok(flight)
     }
 
-    /// Writes so many requests at once.
+    /// Writes this many requests at once.
     fn write(&mut self, count: u64) -> anyhow::Result<()> {
         let bytes: Vec<u8> = (0..count).flat_map(|index| message(self.next + index)).collect();
         let now = self.clock.now();
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let sent = patiently(|| rustix::net::send(self.socket, rest, SendFlags::NOSIGNAL));
-            rest = &rest[sent.context("the other end is gone")?..];
+            rest = &rest[sent.context("the other end closed the connection")?..];
         }
         self.written.extend((0..count).map(|_| now));
         self.next += count;
         Ok(())
     }
 
-    /// Goes on for so long: how many were answered, in how many ns.
+    /// Runs for this long; returns the number of answers and the time, ns.
     fn window(&mut self, length_ns: f64) -> anyhow::Result<(u64, f64)> {
         let (begin, mut answered) = (self.clock.now(), 0);
         let mut buffer = [0u8; 64 << 10];
@@ -93,9 +95,9 @@ impl<'s> Flight<'s> {
                 patiently(
                     || Ok(rustix::net::recv(self.socket, buffer.as_mut_slice(), RecvFlags::empty())?.1),
                 );
-            let count = read.context("the other end does not answer any more")?;
+            let count = read.context("the other end no longer answers")?;
             if count == 0 {
-                bail!("the other end is gone");
+                bail!("the other end closed the connection");
             }
             let now = self.clock.now();
             self.pending.extend_from_slice(&buffer[..count]);
@@ -104,7 +106,7 @@ impl<'s> Flight<'s> {
                 check_answer(answer == message(self.due), || {
                     format!("request {} got another one's answer", self.due)
                 })?;
-                let written = self.written.pop_front().context("an answer to nothing")?;
+                let written = self.written.pop_front().context("an answer arrived without a request")?;
                 self.latencies.push((now - written).max(1.0) as u64);
                 self.due += 1;
             }

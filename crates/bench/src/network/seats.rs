@@ -1,19 +1,19 @@
-//! Which CPUs are near a network card: pure, from what an end tells of its interface.
+//! Which CPUs are near a network card: pure, from an end's description of its interface.
 
 use std::cmp::Reverse;
 use std::net::SocketAddr;
 
 use super::conduct::Place;
 use super::session::interface_to;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use machine::{End, Machine, network};
 use model::CpuSet;
 
 /// Usable CPUs of the card's node. Where no node is told (virtual machines) and the machine has
 /// one, they are all of them; `None`: there is no card, or its node is not known.
-pub fn node_of(machine: &Machine, floor: &Floor, end: &End) -> Option<CpuSet> {
+pub fn node_of(machine: &Machine, placements: &Placements, end: &End) -> Option<CpuSet> {
     let card = end.software == Some(false) || !end.irqs.is_empty() || end.numa_node.is_some();
-    let usable = floor.cpus();
+    let usable = placements.cpus();
     match end.numa_node {
         Some(id) => {
             let node = machine.nodes.iter().find(|node| node.id == id)?;
@@ -32,10 +32,10 @@ pub fn busiest(end: &End, usable: &CpuSet) -> Option<u32> {
 
 /// One CPU of each core, the nearest to the card first: those of its node, of them the one that
 /// takes its interrupts last, and CPU 0, which serves most of what is not pinned, before that.
-pub fn by_nearness(machine: &Machine, floor: &Floor, end: &End) -> Vec<u32> {
-    let (node, busiest) = (node_of(machine, floor, end), busiest(end, &floor.cpus()));
-    let quiet = floor.one_cpu("task").ok().and_then(|placement| placement.cpus().first());
-    let firsts = floor.one_per_core("task").seats.into_iter().filter_map(|seat| seat.cpus.first());
+pub fn by_nearness(machine: &Machine, placements: &Placements, end: &End) -> Vec<u32> {
+    let (node, busiest) = (node_of(machine, placements, end), busiest(end, &placements.cpus()));
+    let quiet = placements.one_cpu("task").ok().and_then(|placement| placement.cpus().first());
+    let firsts = placements.one_per_core("task").seats.into_iter().filter_map(|seat| seat.cpus.first());
     let mut cpus: Vec<u32> = firsts.collect();
     cpus.sort_by_key(|cpu| {
         let far = node.as_ref().is_some_and(|node| !node.contains(*cpu));
@@ -45,11 +45,11 @@ pub fn by_nearness(machine: &Machine, floor: &Floor, end: &End) -> Vec<u32> {
 }
 
 /// Where an end's tasks sit whose other end is at this address.
-pub fn towards(machine: &Machine, floor: &Floor, address: SocketAddr) -> Place {
+pub fn towards(machine: &Machine, placements: &Placements, address: SocketAddr) -> Place {
     let interface = interface_to(address);
     let told = interface.as_deref().map(snapshot::network::of_interface);
     let end = told.as_deref().and_then(network::end).unwrap_or_default();
-    let seats = by_nearness(machine, floor, &end).into_iter().map(CpuSet::one).collect();
+    let seats = by_nearness(machine, placements, &end).into_iter().map(CpuSet::one).collect();
     Place { seats, messages: None, interface }
 }
 
@@ -70,28 +70,28 @@ mod tests {
     #[test]
     fn seats_begin_on_the_cards_node_and_away_from_its_interrupts() {
         let machine = machine(&[0..3, 3..6]);
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let irq = Irq { counts: [(4, 50), (5, 7)].into(), ..Irq::default() };
         let mut end = End { numa_node: Some(1), irqs: vec![irq], ..End::default() };
-        assert_eq!(by_nearness(&machine, &floor, &end), [3, 5, 4, 1, 2, 0]);
+        assert_eq!(by_nearness(&machine, &placements, &end), [3, 5, 4, 1, 2, 0]);
         end.numa_node = Some(0);
-        assert_eq!(by_nearness(&machine, &floor, &end)[..3], [1, 2, 0]);
-        // Of two nodes nobody knows which one it is.
+        assert_eq!(by_nearness(&machine, &placements, &end)[..3], [1, 2, 0]);
+        // With two nodes it is unknown which one it is.
         end.numa_node = None;
-        assert_eq!(node_of(&machine, &floor, &end), None);
-        assert_eq!(by_nearness(&machine, &floor, &end), [1, 2, 3, 5, 0, 4]);
+        assert_eq!(node_of(&machine, &placements, &end), None);
+        assert_eq!(by_nearness(&machine, &placements, &end), [1, 2, 3, 5, 0, 4]);
     }
 
     #[test]
     fn a_card_without_a_node_is_near_all_cpus_of_the_only_one() {
         let mut machine = machine(&[0..1, 1..2]);
         machine.nodes.truncate(1);
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let irq = Irq { counts: [(0, 50)].into(), ..Irq::default() };
         let end = End { irqs: vec![irq], ..End::default() };
-        assert_eq!(node_of(&machine, &floor, &end), Some((0..2).collect()));
-        assert_eq!(by_nearness(&machine, &floor, &end), [1, 0]);
+        assert_eq!(node_of(&machine, &placements, &end), Some((0..2).collect()));
+        assert_eq!(by_nearness(&machine, &placements, &end), [1, 0]);
         let bridge = End { software: Some(true), ..End::default() };
-        assert_eq!(node_of(&machine, &floor, &bridge), None, "no card");
+        assert_eq!(node_of(&machine, &placements, &bridge), None, "no card");
     }
 }

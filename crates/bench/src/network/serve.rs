@@ -20,9 +20,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::conduct::Place;
 use super::door::knocks;
 use super::link::{Link, canonical};
+use super::messages::{Reply, Side};
 use super::session::{self, Host};
 use super::wire::{HELLO_BYTES, Hello, Keys, PROOF_BYTES, VERSION, Verdict, equal};
-use super::words::{Reply, Side};
 use sys::process::{self, Child};
 use sys::random::random;
 
@@ -30,7 +30,7 @@ use sys::random::random;
 pub struct Service<'a> {
     pub listener: TcpListener,
     pub token: String,
-    /// Ends when nobody was served for so long.
+    /// Ends after this long without a client.
     pub idle: Duration,
     /// A session takes no longer.
     pub session: Duration,
@@ -46,25 +46,25 @@ pub enum Event {
     Ended(SocketAddr, Duration),
     /// It took longer than a session may.
     TooLong(SocketAddr),
-    /// Somebody who did not prove himself, or for whom there was no process, and why not.
+    /// A client that failed to authenticate, or that got no process, with the reason.
     Refused(SocketAddr, String),
-    /// Somebody is there whom it cannot let in, and why not; told once.
+    /// A client waits that cannot be accepted, with the reason; reported once.
     Full(String),
 }
 
 /// Guests that have not yet proved themselves, in all and of one address.
 const GUESTS: usize = 64;
 const OF_ONE_ADDRESS: usize = 32;
-/// They have so long.
+/// Time limit for authentication.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Accepted in one go before the others are looked at.
 const AT_ONCE: usize = 32;
-/// Where nobody can be let in, nobody is looked for so long.
+/// Pause before the next try if no client can be accepted.
 const REST: Duration = Duration::from_millis(250);
 /// A look at the clock at least this often.
 const TICK: Duration = Duration::from_millis(500);
 
-struct Guest {
+struct Client {
     stream: TcpStream,
     from: SocketAddr,
     since: Instant,
@@ -73,8 +73,8 @@ struct Guest {
     keys: Option<Keys>,
 }
 
-/// What became of a guest.
-enum Became {
+/// State of a client after a step.
+enum ClientState {
     Waiting,
     Welcome(Keys),
     Gone(Option<String>),
@@ -87,10 +87,10 @@ struct Running {
     since: Instant,
 }
 
-/// Serves until nobody has come for long enough; `tell` is called for what people may want to know.
+/// Serves until no client has come for long enough; `tell` is called for each event.
 pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> {
-    service.listener.set_nonblocking(true).context("cannot listen without waiting")?;
-    let mut guests: Vec<Guest> = Vec::new();
+    service.listener.set_nonblocking(true).context("cannot make a listening socket non-blocking")?;
+    let mut guests: Vec<Client> = Vec::new();
     let mut running: Option<Running> = None;
     let mut idle_since = Instant::now();
     let (mut rests_until, mut full) = (None, false);
@@ -124,17 +124,17 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
         let mut rest = VecDeque::from(std::mem::take(&mut guests));
         while let Some(mut guest) = rest.pop_front() {
             let became = match guest.since.elapsed() > PATIENCE {
-                true => Became::Gone(Some("it did not prove itself in time".to_string())),
+                true => ClientState::Gone(Some("it did not authenticate in time".to_string())),
                 false => guest.go_on(&service.token, running.is_some()),
             };
             match became {
-                Became::Waiting => kept.push(guest),
-                Became::Gone(None) => {}
-                Became::Gone(Some(why)) => tell(Event::Refused(guest.from, why)),
-                Became::Welcome(keys) => {
+                ClientState::Waiting => kept.push(guest),
+                ClientState::Gone(None) => {}
+                ClientState::Gone(Some(why)) => tell(Event::Refused(guest.from, why)),
+                ClientState::Welcome(keys) => {
                     // The child keeps nothing of the other guests'.
                     let others = (&mut kept, &mut rest);
-                    let Guest { stream, from, .. } = guest;
+                    let Client { stream, from, .. } = guest;
                     let begun = begin(&service, stream, from, keys, || {
                         drop((std::mem::take(others.0), std::mem::take(others.1)))
                     });
@@ -156,13 +156,13 @@ pub fn run(service: Service, tell: &mut dyn FnMut(Event)) -> anyhow::Result<()> 
 /// Until something has come, has ended or is due.
 fn wait(
     service: &Service,
-    guests: &[Guest],
+    guests: &[Client],
     running: &Option<Running>,
     idle_since: Instant,
     rests_until: Option<Instant>,
 ) -> anyhow::Result<()> {
     let mut polled = Vec::new();
-    // Who waits there wakes nobody who cannot let him in.
+    // A waiting client causes no wake-ups while it cannot be accepted.
     polled.extend(rests_until.is_none().then(|| PollFd::new(&service.listener, PollFlags::IN)));
     polled.extend(guests.iter().map(|guest| PollFd::new(&guest.stream, PollFlags::IN)));
     let ended = running.as_ref().and_then(|session| session.ended.as_ref());
@@ -177,12 +177,12 @@ fn wait(
     let time = Timespec { tv_sec: tick.as_secs() as _, tv_nsec: tick.subsec_nanos() as _ };
     match poll(&mut polled, Some(&time)) {
         Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error).context("cannot wait for guests"),
+        Err(error) => Err(error).context("cannot wait for clients"),
     }
 }
 
-/// An error: nobody can be let in just now.
-fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) -> io::Result<()> {
+/// An error: no client can be accepted just now.
+fn accept(listener: &TcpListener, guests: &mut Vec<Client>) -> io::Result<()> {
     for _ in 0..AT_ONCE {
         let (stream, from) = match listener.accept() {
             Ok(accepted) => accepted,
@@ -190,7 +190,7 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) -> io::Result<()> {
                 Some(Errno::AGAIN) => return Ok(()),
                 // Gone again.
                 Some(Errno::INTR | Errno::CONNABORTED) => continue,
-                // Without a descriptor left the kernel says so even where nobody is there.
+                // Without a free descriptor the kernel returns this error even if no client waits.
                 _ if !knocks(listener) => return Ok(()),
                 // Who has proved nothing leaves his place to the next one.
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !guests.is_empty() => {
@@ -214,23 +214,23 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Guest>) -> io::Result<()> {
         if let Some(oldest) = oldest {
             guests.remove(oldest);
         }
-        guests.push(Guest { stream, from, since: Instant::now(), heard: Vec::new(), nonce, keys: None });
+        guests.push(Client { stream, from, since: Instant::now(), heard: Vec::new(), nonce, keys: None });
     }
     Ok(())
 }
 
-impl Guest {
+impl Client {
     /// Takes what it has said meanwhile.
-    fn go_on(&mut self, token: &str, busy: bool) -> Became {
+    fn go_on(&mut self, token: &str, busy: bool) -> ClientState {
         loop {
             let mut piece = [0u8; HELLO_BYTES];
             let wanted = if self.keys.is_some() { PROOF_BYTES } else { HELLO_BYTES };
             match self.stream.read(&mut piece[..wanted - self.heard.len()]) {
-                Ok(0) => return Became::Gone(None),
+                Ok(0) => return ClientState::Gone(None),
                 Ok(count) => self.heard.extend_from_slice(&piece[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Became::Waiting,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return ClientState::Waiting,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Became::Gone(None),
+                Err(_) => return ClientState::Gone(None),
             }
             let became = match &self.keys {
                 None => self.hello(token),
@@ -243,37 +243,37 @@ impl Guest {
                     };
                     let told = self.stream.write_all(&verdict.bytes(keys));
                     match verdict {
-                        Verdict::Welcome if told.is_ok() => Became::Welcome(keys.clone()),
-                        Verdict::WrongToken => Became::Gone(Some("its token is wrong".to_string())),
-                        _ => Became::Gone(None),
+                        Verdict::Welcome if told.is_ok() => ClientState::Welcome(keys.clone()),
+                        Verdict::WrongToken => ClientState::Gone(Some("its token is wrong".to_string())),
+                        _ => ClientState::Gone(None),
                     }
                 }
-                Some(_) => Became::Waiting,
+                Some(_) => ClientState::Waiting,
             };
-            if !matches!(became, Became::Waiting) {
+            if !matches!(became, ClientState::Waiting) {
                 return became;
             }
         }
     }
 
-    fn hello(&mut self, token: &str) -> Became {
+    fn hello(&mut self, token: &str) -> ClientState {
         let theirs = match Hello::parse(&self.heard) {
-            Ok(None) => return Became::Waiting,
+            Ok(None) => return ClientState::Waiting,
             Ok(Some(hello)) => hello,
-            Err(_) => return Became::Gone(Some("it speaks something else".to_string())),
+            Err(_) => return ClientState::Gone(Some("it uses another protocol".to_string())),
         };
         let ours = Hello { version: VERSION, nonce: self.nonce };
         // A few bytes into an empty buffer: who cannot take them is gone. Another version is told
         // by the hello itself.
         if self.stream.write_all(&ours.bytes()).is_err() {
-            return Became::Gone(None);
+            return ClientState::Gone(None);
         }
         if let Err(why) = theirs.agrees() {
-            return Became::Gone(Some(why));
+            return ClientState::Gone(Some(why));
         }
         self.keys = Some(Keys::of(token, &theirs.nonce, &self.nonce));
         self.heard.clear();
-        Became::Waiting
+        ClientState::Waiting
     }
 }
 
@@ -295,16 +295,18 @@ fn begin(
             port: port.checked_add(1).unwrap_or(0),
             describe: service.describe,
         };
-        let link =
-            stream.take().context("no stream").and_then(|stream| Link::new(stream, theirs, Side::Server));
+        let link = stream
+            .take()
+            .context("the UDP stream is missing")
+            .and_then(|stream| Link::new(stream, theirs, Side::Server));
         match link.and_then(|link| session::attend(link, &host)) {
             Ok(()) => 0,
             Err(_) => 1,
         }
     });
-    let child = child.context("no process for a session: is there a limit (ulimit -u, pids.max)?");
+    let child = child.context("cannot start a process for a session: check ulimit -u and pids.max");
     if let (Err(error), Some(stream)) = (&child, stream) {
-        // A few bytes into an empty buffer: nobody is waited for.
+        // A few bytes into an empty buffer, so this does not block.
         let told = Reply::Refused(format!("{error:#}"));
         let _ = Link::new(stream, keys, Side::Server).and_then(|mut link| link.send(&told));
     }

@@ -10,18 +10,18 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::conduct::{Place, run_transfer, tune, tune_connected};
-use super::door::Door;
+use super::door::DataPort;
 use super::link::Link;
-use super::words::{Account, Echo, Protocol, Reply, Report, Request, Side, Transfer};
+use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
 use model::CpuSet;
 use sys::affinity;
 use sys::counters::NetworkCounters;
 use sys::netlink;
 use sys::process;
 
-/// A client that asks for nothing for so long is sent away.
+/// A client that sends no request for this long is disconnected.
 const IDLE: Duration = Duration::from_secs(15);
-/// Echoes go on for so long at most.
+/// Longest ping-pong test.
 const ECHO: Duration = Duration::from_secs(120);
 /// After a connection that cannot be accepted: a limit that others reached, perhaps.
 const REST: Duration = Duration::from_millis(20);
@@ -43,9 +43,9 @@ pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
                 link.send(&Reply::Description(text.chars().take(64 << 10).collect()))
             }
             Request::Transfer(spec) => transfer(&mut link, host, &spec),
-            Request::Echo(spec) => echo(&mut link, host, &spec),
-            Request::Greet(spec) => greet(&mut link, host, &spec),
-            Request::Go | Request::Stop => Err(anyhow::anyhow!("nothing was prepared")),
+            Request::PingPong(spec) => echo(&mut link, host, &spec),
+            Request::Connect(spec) => greet(&mut link, host, &spec),
+            Request::Go | Request::Stop => Err(anyhow::anyhow!("the client started without a preparation")),
         };
         if let Err(error) = done {
             // The client may be gone itself.
@@ -80,7 +80,7 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
     spec.check().map_err(anyhow::Error::msg)?;
     let place = host.placed(&spec.cpus);
     let tuned = |socket: &OwnedFd| tune(spec, socket);
-    let door = Door::open(link, host.port, spec.protocol, spec.test, &tuned)?;
+    let door = DataPort::open(link, host.port, spec.protocol, spec.test, &tuned)?;
     let mut sockets = door.streams(link, spec.streams + u32::from(spec.echo))?;
     let echo = if spec.echo { sockets.pop() } else { None };
     for socket in &sockets {
@@ -104,7 +104,7 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
     link.send(&Reply::Ready)?;
     match link.receive::<Request>(IDLE)? {
         Some(Request::Go) => {}
-        _ => bail!("the client did not begin what it had asked for"),
+        _ => bail!("the client did not start the test that it requested"),
     }
     let report = run_transfer(spec, Side::Server, &sockets, &place, &mut |duration| link.pause(duration))?;
     link.send(&Reply::Report(Box::new(report)))
@@ -114,10 +114,10 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn echo(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
+fn echo(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
     spec.check().map_err(anyhow::Error::msg)?;
-    let door = Door::open(link, host.port, spec.protocol, spec.test, &untuned)?;
-    let socket = door.streams(link, 1)?.pop().context("no connection came")?;
+    let door = DataPort::open(link, host.port, spec.protocol, spec.test, &untuned)?;
+    let socket = door.streams(link, 1)?.pop().context("no connection arrived")?;
     if spec.protocol == Protocol::Tcp {
         sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
         if let Some(name) = &spec.congestion {
@@ -154,8 +154,8 @@ fn send_back(socket: &OwnedFd, greeting: Option<&[u8]>) -> i32 {
     }
 }
 
-fn greet(link: &mut Link, host: &Host, spec: &Echo) -> anyhow::Result<()> {
-    let door = Door::open(link, host.port, Protocol::Tcp, spec.test, &untuned)?;
+fn greet(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
+    let door = DataPort::open(link, host.port, Protocol::Tcp, spec.test, &untuned)?;
     beside(link, &host.placed(&spec.cpus), || {
         loop {
             match door.anybody() {
@@ -184,10 +184,10 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
     let (used, elapsed) = (counters.read().since(before), begin.elapsed().as_secs_f64());
     child.kill();
     if asked != Some(Request::Stop) {
-        bail!("the client left without a stop");
+        bail!("the client closed the connection without a stop");
     }
     let share = |value: Option<f64>| value.map(|value| value / elapsed);
-    let account = Account {
+    let cpu_costs = CpuCosts {
         busy: share(used.run_ns.map(|ns| ns / 1e9)),
         softirq: share(used.softirq_s.map(|s| s / cpus.len().max(1) as f64)),
         wait: share(used.wait_ns.map(|ns| ns / 1e9)),
@@ -195,7 +195,7 @@ fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow:
         drops: share(used.drops),
     };
     let cpus = cpus.iter().collect();
-    link.send(&Reply::Report(Box::new(Report { account, cpus, drained: true, ..Report::default() })))
+    link.send(&Reply::Report(Box::new(Report { cpu_costs, cpus, drained: true, ..Report::default() })))
 }
 
 #[cfg(test)]

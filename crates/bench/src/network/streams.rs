@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown};
 
-use super::workers::{BYTES, Board, Fire, MESSAGES, SENDERS, WRONG};
+use super::workers::{BYTES, Board, CpuBurner, MESSAGES, SENDERS, WRONG};
 
 /// A connection and its line on the board.
 pub struct Flow<'a> {
@@ -52,7 +52,7 @@ fn place(blocks: bool, bytes: u64) -> usize {
 }
 
 impl Streams<'_> {
-    /// Sends messages of so many bytes, in turn to each connection that takes some, until it is
+    /// Sends messages of this size, round-robin to each connection that accepts some, until it is
     /// stopped.
     pub fn send(mut self, bytes: u32) {
         let whole = self.send_all(&pattern(bytes as usize));
@@ -65,7 +65,7 @@ impl Streams<'_> {
     fn send_all(&mut self, message: &[u8]) -> bool {
         // What is alone waits where it asks.
         let wait = if self.flows.len() == 1 { SendFlags::empty() } else { SendFlags::DONTWAIT };
-        let mut fire = Fire::new(self.burn);
+        let mut fire = CpuBurner::new(self.burn);
         while !self.board.stopped(SENDERS) {
             let mut moved = false;
             for flow in &mut self.flows {
@@ -103,7 +103,7 @@ impl Streams<'_> {
         let wait = if self.flows.len() == 1 { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let mut buffer = vec![0u8; READ_BYTES];
         let blocks = self.flows.iter().all(Flow::is_over_loopback);
-        let mut fire = Fire::new(self.burn);
+        let mut fire = CpuBurner::new(self.burn);
         while self.flows.iter().any(|flow| flow.open) {
             let mut moved = false;
             for flow in self.flows.iter_mut().filter(|flow| flow.open) {

@@ -2,7 +2,7 @@
 
 use super::offer::POINTS;
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::rehearsal;
 use crate::{Scope, Windows};
 use machine::{End, Machine, NetworkPath};
@@ -62,13 +62,13 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
     let case = rehearsal::cases(ids::UDP, Depth::Standard).into_iter().next().expect("a case");
     let mut peer = client::Peer::of(&case, None).expect("another end");
     // A receiver that has a tenth of its time, and a buffer of a few segmented ones.
-    let spec = words::Transfer {
+    let spec = messages::Transfer {
         test: 0,
-        protocol: words::Protocol::Udp,
-        direction: words::Direction::Send,
+        protocol: messages::Protocol::Udp,
+        direction: messages::Direction::Send,
         streams: 1,
         bytes: 1472,
-        beat: beat::Beat { window_ms: 100, warm_up: 1, count: 4 },
+        schedule: window_schedule::WindowSchedule { window_ms: 100, warm_up: 1, count: 4 },
         rate: None,
         congestion: None,
         buffers: Some([1 << 20, 200_000]),
@@ -101,11 +101,17 @@ fn a_congestion_control_that_is_not_there_fails_with_its_name() {
 fn with_another_host_there_are_both_directions_and_its_seat() {
     let mut machine = Machine::default();
     machine.cpus.online = (0..4).collect::<CpuSet>();
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     let windows = Windows { window_ns: 5e6, count: 7, warm_up: 1, limit_s: 10.0 };
-    let scope =
-        |depth| Scope { machine: &machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false };
-    let wish = Wish {
+    let scope = |depth| Scope {
+        machine: &machine,
+        placements: &placements,
+        depth,
+        memory_bytes: 1 << 30,
+        windows,
+        all: false,
+    };
+    let overrides = Overrides {
         to: Some("far:4711".into()),
         rate: Some(90),
         congestion: Some("cubic".into()),
@@ -117,7 +123,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     let offered = |depth| {
         let scope = scope(depth);
         let usual = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope)).collect();
-        network_cases(usual, &scope, &wish)
+        network_cases(usual, &scope, &overrides)
     };
     let standard = offered(Depth::Standard);
     let keys: Vec<String> = standard.iter().map(|candidate| candidate.case.key()).collect();
@@ -160,13 +166,13 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     }
     let mut alone = Machine::default();
     alone.cpus.online = CpuSet::one(0);
-    let alone_floor = Floor::of(&alone);
-    let alone_scope = Scope { machine: &alone, floor: &alone_floor, ..scope(Depth::Quick) };
+    let alone_floor = Placements::of(&alone);
+    let alone_scope = Scope { machine: &alone, placements: &alone_floor, ..scope(Depth::Quick) };
     let usual: Vec<_> = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &alone_scope)).collect();
     let is_it = |candidate: &&crate::Candidate| candidate.case.bench == ids::BOTTLENECK;
     let why = usual.iter().find(is_it).and_then(|candidate| candidate.unmet.clone()).expect("a reason");
-    assert!(why.contains("one CPU together"), "{why}");
-    let far: Vec<_> = network_cases(usual, &alone_scope, &wish);
+    assert!(why.contains("share one CPU"), "{why}");
+    let far: Vec<_> = network_cases(usual, &alone_scope, &overrides);
     assert!(far.iter().filter(is_it).any(|candidate| candidate.unmet.is_none()), "one CPU is enough here");
     assert!(offered(Depth::Full).iter().any(|candidate| candidate.case.placement.name == "nic-irq"));
     // Namespaces of one machine: its other CPUs are the other end's.
@@ -174,10 +180,10 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     both.cpus.online = (0..4).collect::<CpuSet>();
     let end = || End { boot: Some("one".into()), ..End::default() };
     both.network = Some(NetworkPath { local: end(), remote: Some(end()) });
-    let both_floor = Floor::of(&both);
-    let both_scope = Scope { machine: &both, floor: &both_floor, ..scope(Depth::Standard) };
+    let both_floor = Placements::of(&both);
+    let both_scope = Scope { machine: &both, placements: &both_floor, ..scope(Depth::Standard) };
     let usual = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &both_scope)).collect();
-    let shared = network_cases(usual, &both_scope, &wish);
+    let shared = network_cases(usual, &both_scope, &overrides);
     assert!(shared.iter().all(|candidate| candidate.case.placement.seats.len() == 2));
     assert_eq!(transfer_points(&standard[0].case).len(), 1, "the user's streams");
 }

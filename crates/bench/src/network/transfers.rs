@@ -1,19 +1,20 @@
-//! The rows of bandwidth: transfers at several points, and what both ends account for beside them.
+//! The rows of bandwidth: transfers at several points, and what both ends cpu_costs for beside
+//! them.
 
 use anyhow::bail;
 use model::vocabulary::network as ids;
 use model::vocabulary::{MetricId, ParamId};
 
-use super::beat::Beat;
 use super::client::{Outcome, Peer};
+use super::messages::{ByteCount, Direction, Protocol, Report, Sending, Transfer};
 use super::metrics::*;
-use super::way::{USUAL_DATAGRAM, Way};
-use super::words::{Direction, Mark, Protocol, Report, Sending, Transfer};
+use super::way::{Route, USUAL_DATAGRAM};
+use super::window_schedule::WindowSchedule;
 use crate::Sampler;
 use model::Case;
 
 /// What a case asks for in all its transfers.
-pub fn wanted(case: &Case, sampler: &Sampler, way: Way) -> Transfer {
+pub fn wanted(case: &Case, sampler: &Sampler, way: Route) -> Transfer {
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
     let number = |name: ParamId| case.params.get(name).and_then(|value| value.number());
     let udp = case.bench == ids::UDP;
@@ -23,7 +24,7 @@ pub fn wanted(case: &Case, sampler: &Sampler, way: Way) -> Transfer {
         direction: Direction::of(text(ids::param::DIRECTION)),
         streams: number(ids::param::STREAMS).map_or(1, |streams| streams as u32),
         bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { USUAL_MESSAGE },
-        beat: Beat::on(sampler.windows(), case, way.round_trip),
+        schedule: WindowSchedule::on(sampler.windows(), case, way.round_trip),
         rate: number(ids::param::RATE).map(|megabits| megabits * 1e6),
         congestion: text(ids::param::CONGESTION).map(str::to_string),
         buffers: None,
@@ -53,7 +54,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         };
         let outcome = peer.prepare(spec)?.run()?;
         let windows = outcome.windows();
-        let warm_up = outcome.spec.beat.warm_up;
+        let warm_up = outcome.spec.schedule.warm_up;
         let windows = without_stalls(windows, warm_up)?;
         sampler.windows_timed(at.clone(), ids::metric::BANDWIDTH, windows, warm_up)?;
         let counted = outcome.counted_ns();
@@ -82,7 +83,7 @@ fn without_stalls((work, ns): (Vec<f64>, Vec<f64>), warm_up: usize) -> anyhow::R
     }
     match times.len() > warm_up {
         true => times.iter_mut().next_back().into_iter().for_each(|last| *last += time),
-        false => bail!("nothing arrived in {:.0} ms", time / 1e6),
+        false => bail!("no data arrived in {:.0} ms: does a firewall block it?", time / 1e6),
     }
     Ok((works, times))
 }
@@ -99,7 +100,7 @@ impl Outcome {
     /// What arrived in each window, bytes, and how long it was, ns, by the receiver's own clock; of
     /// both directions the sum.
     pub fn windows(&self) -> (Vec<f64>, Vec<f64>) {
-        let of = |marks: &[Mark]| -> (Vec<f64>, Vec<f64>) {
+        let of = |marks: &[ByteCount]| -> (Vec<f64>, Vec<f64>) {
             let pairs = marks.windows(2);
             pairs.map(|pair| ((pair[1].received - pair[0].received) as f64, pair[1].ns - pair[0].ns)).unzip()
         };
@@ -115,13 +116,13 @@ impl Outcome {
 
     /// Length of all counted windows, ns.
     pub fn counted_ns(&self) -> f64 {
-        self.windows().1[self.spec.beat.warm_up..].iter().sum()
+        self.windows().1[self.spec.schedule.warm_up..].iter().sum()
     }
 
     /// Bits a second that arrived in the counted windows.
     pub fn bits_per_second(&self) -> f64 {
         let (work, ns) = self.windows();
-        let from = self.spec.beat.warm_up;
+        let from = self.spec.schedule.warm_up;
         work[from..].iter().sum::<f64>() * 8e9 / ns[from..].iter().sum::<f64>()
     }
 
@@ -146,7 +147,7 @@ impl Outcome {
 
     /// All metrics but the bandwidth, as far as they are known.
     pub fn beside(&self) -> Vec<(MetricId, f64)> {
-        let (local, remote) = (&self.local.account, &self.remote.account);
+        let (local, remote) = (&self.local.cpu_costs, &self.remote.cpu_costs);
         let mut told = vec![
             (ids::metric::LOCAL_BUSY, local.busy),
             (ids::metric::REMOTE_BUSY, remote.busy),
@@ -176,7 +177,7 @@ impl Outcome {
     }
 
     fn of_datagrams(&self, senders: &[&Report], receivers: &[&Report]) -> [(MetricId, Option<f64>); 4] {
-        let from = self.spec.beat.warm_up;
+        let from = self.spec.schedule.warm_up;
         let rate = |report: &&Report| {
             let (first, last) = (report.marks.get(from)?, report.marks.last()?);
             Some((last.sent - first.sent) as f64 * GIGABITS / (last.ns - first.ns))

@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use super::beat::{Beat, LEAST_TRIPS};
 use super::client::Peer;
 use super::conduct::Place;
+use super::messages::{CpuCosts, Protocol, Transfer};
 use super::transfers::wanted;
-use super::words::{Account, Protocol, Transfer};
+use super::window_schedule::{MIN_TRIPS, WindowSchedule};
 use crate::{Sampler, backed, check_answer, histogram, median};
 use model::vocabulary::ParamId;
 use model::vocabulary::network as ids;
@@ -25,7 +25,7 @@ use sys::ticks::Ticks;
 
 /// Size of a message, bytes.
 pub(super) const MESSAGE: usize = 64;
-/// Ends every wait; so many of them without an answer are a loss over UDP, and over TCP the end.
+/// Ends every wait. This many without an answer are a loss over UDP and an error over TCP.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 const LOST_TICKS: u32 = 2;
 const PATIENCE_TICKS: u32 = 40;
@@ -84,7 +84,7 @@ impl<'s> Trips<'s> {
     /// The same, and on a long way for as many as a median needs.
     fn run_counted(&mut self, duration: Duration) -> anyhow::Result<()> {
         self.run_for(duration)?;
-        while self.latencies.len() < LEAST_TRIPS {
+        while self.latencies.len() < MIN_TRIPS {
             self.one()?;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl<'s> Trips<'s> {
             self.lost += 1;
             lost_at_once += 1;
             if lost_at_once >= LOST_AT_ONCE {
-                bail!("{LOST_AT_ONCE} messages one after another did not come back");
+                bail!("{LOST_AT_ONCE} messages in a row got no answer");
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'s> Trips<'s> {
                 Ok(count) => bail!("{count} bytes of a message of {} were sent", message.len()),
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNREFUSED | Errno::NOBUFS) if self.protocol == Protocol::Udp => return Ok(()),
-                Err(error) => return Err(error).context("the other end is gone"),
+                Err(error) => return Err(error).context("the other end closed the connection"),
             }
         }
     }
@@ -128,20 +128,20 @@ impl<'s> Trips<'s> {
         let (mut have, mut ticks) = (0, 0);
         loop {
             match rustix::net::recv(self.socket, &mut buffer[have..], RecvFlags::empty()) {
-                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end is gone"),
+                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end closed the connection"),
                 Ok((_, count)) => have += count,
                 Err(Errno::INTR) => {
                     ticks += 1;
                     match self.protocol {
                         Protocol::Udp if ticks > LOST_TICKS => return Ok(false),
                         Protocol::Tcp if ticks > PATIENCE_TICKS => {
-                            bail!("the other end does not answer any more")
+                            bail!("the other end no longer answers")
                         }
                         _ => {}
                     }
                 }
                 Err(Errno::CONNREFUSED) if self.protocol == Protocol::Udp => {}
-                Err(error) => return Err(error).context("the other end is gone"),
+                Err(error) => return Err(error).context("the other end closed the connection"),
             }
             if have < MESSAGE && (self.protocol == Protocol::Tcp || have == 0) {
                 continue;
@@ -155,7 +155,7 @@ impl<'s> Trips<'s> {
             ]);
             let late =
                 self.protocol == Protocol::Udp && number < self.number && buffer == self::message(number);
-            check_answer(late, || format!("what came back is not message {}", self.number))?;
+            check_answer(late, || format!("the answer is not message {}", self.number))?;
             have = 0;
         }
     }
@@ -195,23 +195,23 @@ pub(super) fn emit_latencies(
     sampler.histogram_at(at, &told, histogram(latencies.iter().copied()), ns)
 }
 
-/// What this process itself cost.
-pub(super) struct Own {
+/// CPU cost of this process.
+pub(super) struct ProcessCost {
     counters: NetworkCounters,
     before: NetworkTotals,
     begin: Instant,
 }
 
-impl Own {
-    pub(super) fn start(place: &Place) -> Own {
+impl ProcessCost {
+    pub(super) fn start(place: &Place) -> ProcessCost {
         let mut counters = NetworkCounters::open(&[std::process::id()], &place.cpus(1), None);
-        Own { before: counters.read(), counters, begin: Instant::now() }
+        ProcessCost { before: counters.read(), counters, begin: Instant::now() }
     }
 
-    pub(super) fn account(mut self) -> Account {
+    pub(super) fn account(mut self) -> CpuCosts {
         let (used, elapsed) = (self.counters.read().since(self.before), self.begin.elapsed().as_secs_f64());
         let share = |ns: Option<f64>| ns.map(|ns| ns / 1e9 / elapsed);
-        Account { busy: share(used.run_ns), wait: share(used.wait_ns), ..Account::default() }
+        CpuCosts { busy: share(used.run_ns), wait: share(used.wait_ns), ..CpuCosts::default() }
     }
 }
 
@@ -223,8 +223,8 @@ pub(super) fn control_of(socket: &OwnedFd) -> Option<String> {
 pub(super) fn emit_accounts(
     sampler: &mut Sampler,
     at: &Params,
-    local: Account,
-    remote: Account,
+    local: CpuCosts,
+    remote: CpuCosts,
     ns: f64,
 ) -> anyhow::Result<()> {
     let told = [
@@ -242,9 +242,9 @@ pub(super) fn emit_accounts(
 }
 
 /// How long the counted part of a visit lasts, and what comes before.
-fn spans(beat: Beat) -> (Duration, Duration) {
-    let windows = |count: usize| Duration::from_millis(beat.window_ms * count as u64);
-    (windows(1), windows(beat.count))
+fn spans(schedule: WindowSchedule) -> (Duration, Duration) {
+    let windows = |count: usize| Duration::from_millis(schedule.window_ms * count as u64);
+    (windows(1), windows(schedule.count))
 }
 
 pub(super) fn text(case: &Case, name: ParamId) -> Option<&str> {
@@ -255,14 +255,14 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let protocol =
         if text(case, ids::param::PROTOCOL) == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
-    let (warm_up, counted) = spans(Beat::of(sampler.windows(), case));
+    let (warm_up, counted) = spans(WindowSchedule::of(sampler.windows(), case));
     let socket = peer.echo(protocol, text(case, ids::param::CONGESTION))?;
     // None over UDP.
     sampler.facts().variant = (protocol == Protocol::Tcp).then(|| control_of(&socket)).flatten();
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
     trips.run_for(warm_up)?;
     trips.forget();
-    let own = Own::start(&peer.place);
+    let own = ProcessCost::start(&peer.place);
     trips.run_counted(counted)?;
     let local = own.account();
     trips.emit(sampler)?;
@@ -279,16 +279,16 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 pub fn connect(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let beat = Beat::of(sampler.windows(), case);
+    let schedule = WindowSchedule::of(sampler.windows(), case);
     let to = peer.greeter()?;
     let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
-    let own = Own::start(&peer.place);
+    let own = ProcessCost::start(&peer.place);
     let (mut work, mut ns, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     let clock = sampler.clock();
-    for window in 0..=beat.count {
+    for window in 0..=schedule.count {
         let (begin, mut count) = (clock.now(), 0u64);
         let mut now = begin;
-        while now - begin < beat.window_ms as f64 * 1e6 || count == 0 {
+        while now - begin < schedule.window_ms as f64 * 1e6 || count == 0 {
             once(&to)?;
             let end = clock.now();
             if window > 0 {
@@ -325,10 +325,12 @@ fn once(to: &SocketAddr) -> anyhow::Result<()> {
     let mut byte = [0u8; 1];
     let count = patiently(|| Ok(rustix::net::recv(&socket, byte.as_mut_slice(), RecvFlags::empty())?.1))
         .context("a connection was not accepted")?;
-    check_answer(count == 1 && byte == [1], || format!("{count} bytes ({byte:?}) greeted a connection"))
+    check_answer(count == 1 && byte == [1], || {
+        format!("a connection started with {count} bytes ({byte:?}), not one")
+    })
 }
 
-/// Repeats what was interrupted, for so many ticks.
+/// Repeats interrupted calls for this many ticks.
 pub(super) fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     for _ in 0..PATIENCE_TICKS {
         match call() {
@@ -347,11 +349,11 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         affinity::pin(seat).with_context(|| format!("cannot pin to CPUs {seat}"))?;
     }
     let mut prepared = peer.prepare(spec.clone())?;
-    let socket = prepared.echo.take().context("no connection that echoes")?;
+    let socket = prepared.echo.take().context("the ping-pong connection is missing")?;
     sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
     let clock = sampler.clock();
-    let (warm_up, _) = spans(Beat::of(sampler.windows(), case));
-    let (_, counted) = spans(spec.beat);
+    let (warm_up, _) = spans(WindowSchedule::of(sampler.windows(), case));
+    let (_, counted) = spans(spec.schedule);
     let mut idle = Trips::new(&socket, Protocol::Tcp, clock)?;
     idle.run_for(warm_up)?;
     idle.forget();
@@ -359,12 +361,13 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Protocol::Tcp, clock)? };
     let idle_us = idle.median_us();
     drop(idle);
-    let whole = Duration::from_millis(spec.beat.window_ms * (spec.beat.warm_up + spec.beat.count) as u64);
+    let whole =
+        Duration::from_millis(spec.schedule.window_ms * (spec.schedule.warm_up + spec.schedule.count) as u64);
     // By the clock of the trips: when the transfer began. It waits first for its first window to
     // end.
     let mut began = None;
     let outcome = prepared.run_beside(&mut |peer, duration| {
-        let window_ns = spec.beat.window_ms as f64 * 1e6;
+        let window_ns = spec.schedule.window_ms as f64 * 1e6;
         let began = *began.get_or_insert(clock.now() - (window_ns - duration.as_nanos() as f64));
         if clock.now() - began >= whole.as_nanos() as f64 {
             return peer.pause(duration);
@@ -372,14 +375,11 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         trips.run_for(duration)
     })?;
     let marks = &outcome.local.marks;
-    let edges = marks.get(spec.beat.warm_up).zip(marks.last()).zip(began);
-    let ((first, last), began) = edges.context("a transfer without windows")?;
+    let edges = marks.get(spec.schedule.warm_up).zip(marks.last()).zip(began);
+    let ((first, last), began) = edges.context("a transfer without samples")?;
     trips.keep_within(began + first.ns, began + last.ns);
     if trips.latencies.is_empty() {
-        bail!(
-            "no message came back within the {:.0} ms that were counted under load",
-            (last.ns - first.ns) / 1e6
-        );
+        bail!("no message came back in {:.0} ms under load", (last.ns - first.ns) / 1e6);
     }
     trips.emit(sampler)?;
     sampler.facts().variant = outcome.congestion().map(|name| format!("congestion control {name}"));

@@ -31,7 +31,7 @@ const HEAD_BYTES: usize = 4 + TAG_BYTES;
 
 /// HMAC-SHA256 of several pieces, one after another.
 fn proof(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of HMAC has any length");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     pieces.iter().for_each(|piece| mac.update(piece));
     mac.finalize().into_bytes().into()
 }
@@ -62,7 +62,7 @@ impl Hello {
     pub fn parse(bytes: &[u8]) -> Result<Option<Hello>, String> {
         let known = bytes.len().min(MAGIC.len());
         if bytes[..known] != MAGIC[..known] {
-            return Err("this is no other end of a network test of assay's".to_string());
+            return Err("the other end is not an Assay network test".to_string());
         }
         let Some(bytes) = bytes.get(..HELLO_BYTES) else { return Ok(None) };
         let version = u16::from_be_bytes([bytes[8], bytes[9]]);
@@ -76,8 +76,7 @@ impl Hello {
         match self.version == VERSION {
             true => Ok(()),
             false => Err(format!(
-                "the other end speaks version {} of the network test, this one version {VERSION}: use the same assay \
-                 on both hosts",
+                "the other end has version {} of the network test, this one version {VERSION}: use the same Assay on both hosts",
                 self.version
             )),
         }
@@ -101,7 +100,7 @@ impl Verdict {
         }
     }
 
-    /// With the server's own proof, which only somebody welcome gets to see.
+    /// With the server's own proof, which only an accepted client receives.
     pub fn bytes(self, keys: &Keys) -> [u8; VERDICT_BYTES] {
         let mut bytes = [0u8; VERDICT_BYTES];
         bytes[0] = self.byte();
@@ -116,14 +115,14 @@ impl Verdict {
             0 => Verdict::Welcome,
             1 => return Ok(Verdict::WrongToken),
             2 => Verdict::Busy,
-            other => return Err(format!("the other end gave an answer of no meaning ({other})")),
+            other => return Err(format!("the other end sent an unknown answer ({other})")),
         };
         match equal(&bytes[1..], &keys.server) {
             true => Ok(verdict),
-            false => Err(
-                "the other end does not know the token itself: it is not the `assay serve` that showed it"
-                    .to_string(),
-            ),
+            false => {
+                Err("the other end does not have this token: it is not the `assay serve` that showed it"
+                    .to_string())
+            }
         }
     }
 }
@@ -164,16 +163,16 @@ impl Keys {
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum FrameDirection {
     ToServer,
     ToClient,
 }
 
-impl Way {
+impl FrameDirection {
     fn word(self) -> &'static [u8] {
         match self {
-            Way::ToServer => b"to server",
-            Way::ToClient => b"to client",
+            FrameDirection::ToServer => b"to server",
+            FrameDirection::ToClient => b"to client",
         }
     }
 }
@@ -181,12 +180,12 @@ impl Way {
 /// Writes frames that go one way.
 pub struct Framer {
     keys: Keys,
-    way: Way,
+    way: FrameDirection,
     number: u64,
 }
 
 impl Framer {
-    pub fn new(keys: &Keys, way: Way) -> Framer {
+    pub fn new(keys: &Keys, way: FrameDirection) -> Framer {
         Framer { keys: keys.clone(), way, number: 0 }
     }
 
@@ -200,7 +199,7 @@ impl Framer {
     }
 }
 
-fn tag(keys: &Keys, way: Way, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
+fn tag(keys: &Keys, way: FrameDirection, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
     let whole = proof(&keys.session, &[way.word(), &number.to_be_bytes(), text]);
     let mut tag = [0u8; TAG_BYTES];
     tag.copy_from_slice(&whole[..TAG_BYTES]);
@@ -210,13 +209,13 @@ fn tag(keys: &Keys, way: Way, number: u64, text: &[u8]) -> [u8; TAG_BYTES] {
 /// Reads the frames of the other way. Holds one frame at most.
 pub struct Unframer {
     keys: Keys,
-    way: Way,
+    way: FrameDirection,
     number: u64,
     pending: Vec<u8>,
 }
 
 impl Unframer {
-    pub fn new(keys: &Keys, way: Way) -> Unframer {
+    pub fn new(keys: &Keys, way: FrameDirection) -> Unframer {
         Unframer { keys: keys.clone(), way, number: 0, pending: Vec::new() }
     }
 
@@ -238,7 +237,7 @@ impl Unframer {
     pub fn take(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
         let wanted = self.wants();
         if bytes.len() > wanted {
-            return Err(format!("{} bytes of {wanted} wanted ones", bytes.len()));
+            return Err(format!("only {} of {wanted} bytes arrived", bytes.len()));
         }
         self.pending.extend_from_slice(bytes);
         let Some(length) = self.length() else { return Ok(None) };
@@ -254,7 +253,7 @@ impl Unframer {
         self.number += 1;
         match right {
             true => Ok(Some(text)),
-            false => Err("a message came that is not the other end's own".to_string()),
+            false => Err("a message arrived that the other end did not sign".to_string()),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::messages::Transfer;
 use super::sequence::Sequence;
-use super::words::Transfer;
 use sys::crew::Lines;
 use sys::datagrams::{self, Batch};
 
@@ -143,7 +143,7 @@ impl Task<'_> {
         let mut batch = Batch::new(calls(segments), segments * each);
         let (mut next, mut refusals) = (0u64, 0u32);
         let mut pace = rate.map(Pace::new);
-        let mut fire = Fire::new(self.burn);
+        let mut fire = CpuBurner::new(self.burn);
         while !self.board.stopped(SENDERS) {
             for index in 0..batch.count() {
                 for (segment, message) in batch.buffer_mut(index).chunks_exact_mut(each).enumerate() {
@@ -192,7 +192,7 @@ impl Task<'_> {
         let each = spec.bytes as usize;
         let mut batch = Batch::new(RECEIVED, 1 << 16);
         let mut sequence = Sequence::new();
-        let mut fire = Fire::new(self.burn);
+        let mut fire = CpuBurner::new(self.burn);
         let mut buffers = 0;
         while !self.board.stopped(RECEIVERS) {
             let count = match batch.receive(socket.as_fd()) {
@@ -252,7 +252,7 @@ fn number_of(message: &[u8], test: u32, stream: u32) -> Option<u64> {
 
 /// Burns CPU for a share of all time, a little after each message. What counts is CPU time: an end
 /// that has less CPU than that burns all of it.
-pub struct Fire {
+pub struct CpuBurner {
     share: f64,
     begin: Instant,
     burnt: Duration,
@@ -267,9 +267,9 @@ fn used() -> Duration {
     Duration::new(used.tv_sec as u64, used.tv_nsec as u32)
 }
 
-impl Fire {
-    pub fn new(share: f64) -> Fire {
-        Fire { share, begin: Instant::now(), burnt: Duration::ZERO }
+impl CpuBurner {
+    pub fn new(share: f64) -> CpuBurner {
+        CpuBurner { share, begin: Instant::now(), burnt: Duration::ZERO }
     }
 
     pub fn burn(&mut self) {
@@ -301,7 +301,7 @@ struct Pace {
 
 /// As much is made up for, ns.
 const CATCH_UP_NS: f64 = 5e6;
-/// Sleeping takes so long at least.
+/// Shortest time that sleeping takes.
 const SLEEP: Duration = Duration::from_micros(80);
 
 impl Pace {
@@ -318,7 +318,7 @@ impl Pace {
             }
             let left = Duration::from_nanos((self.due_ns - now) as u64);
             match left > SLEEP {
-                // Never so long that a stop would not be seen.
+                // Short enough that a stop is seen in time.
                 true => std::thread::sleep((left - SLEEP).min(Duration::from_millis(20))),
                 false => std::hint::spin_loop(),
             }
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_fire_burns_its_share_of_all_time() {
-        let mut fire = Fire::new(0.2);
+        let mut fire = CpuBurner::new(0.2);
         // Where others have the CPU it needs more messages to catch up.
         let caught_up = (0..1000).filter(|_| {
             std::thread::sleep(Duration::from_millis(4));
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn a_fire_that_lacks_the_cpu_goes_on_after_the_next_message() {
         // More than all time, as for an end that has a fifth of a CPU.
-        let mut fire = Fire::new(2.0);
+        let mut fire = CpuBurner::new(2.0);
         let begin = Instant::now();
         fire.burn();
         assert!(begin.elapsed() >= LONGEST_FIRE);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal};
 
-use super::rest::Rest;
-use super::wish::Wish;
+use super::rest::JobManager;
+use super::waiter::Waiter;
 use model::CpuSet;
 use sys::scratch::Scratch;
 use sys::{affinity, clock, process};
@@ -250,7 +250,7 @@ pub struct Cluster {
     taskmanager: Jvm,
     plan: Plan,
     scratch: Scratch,
-    pub rest: Rest,
+    pub rest: JobManager,
     starts: u32,
 }
 
@@ -262,14 +262,13 @@ pub enum Lost {
 
 impl Cluster {
     /// Starts both and waits until the TaskManager's slots can be used.
-    pub fn start(plan: Plan, wish: &mut Wish) -> anyhow::Result<Cluster> {
+    pub fn start(plan: Plan, waiter: &mut Waiter) -> anyhow::Result<Cluster> {
         let ports = Ports { rest: rest_port(plan.port)?, rpc: free_port()? };
         let scratch = Scratch::new(&plan.dir, HOLDS)?;
         let room = scratch.free_bytes()?;
         if room < ROOM {
             bail!(
-                "only {} MiB are free in {}, and a Flink cluster wants {} for its logs and files: make room there, or \
-                 name another folder by --dir",
+                "only {} MiB are free in {}; a Flink cluster needs {} MiB: free some space or name another directory with --dir",
                 room >> 20,
                 plan.dir.display(),
                 ROOM >> 20
@@ -282,16 +281,16 @@ impl Cluster {
         let words = plan.jobmanager_words(scratch.path());
         let jobmanager = Jvm::start("JobManager", &plan, &words, &scratch, "jobmanager.log".into())?;
         let taskmanager = taskmanager(&plan, &scratch, 1)?;
-        let rest = Rest::at(&format!("{LOOPBACK}:{}", ports.rest));
+        let rest = JobManager::at(&format!("{LOOPBACK}:{}", ports.rest));
         let mut cluster = Cluster { jobmanager, taskmanager, plan, scratch, rest, starts: 1 };
-        cluster.wait_for_slots(wish)?;
+        cluster.wait_for_slots(waiter)?;
         Ok(cluster)
     }
 
-    fn wait_for_slots(&mut self, wish: &mut Wish) -> anyhow::Result<()> {
+    fn wait_for_slots(&mut self, waiter: &mut Waiter) -> anyhow::Result<()> {
         let end = Instant::now() + START;
         loop {
-            wish.pause(Duration::from_millis(100))?;
+            waiter.pause(Duration::from_millis(100))?;
             match self.lost() {
                 Some(Lost::JobManager(how) | Lost::TaskManager(how)) => bail!("{how}"),
                 None => {}
@@ -333,23 +332,23 @@ impl Cluster {
     }
 
     /// Starts another TaskManager in the place of one that ended.
-    pub fn restart_taskmanager(&mut self, wish: &mut Wish) -> anyhow::Result<()> {
+    pub fn restart_taskmanager(&mut self, waiter: &mut Waiter) -> anyhow::Result<()> {
         let end = Instant::now() + FORGET;
         while self.rest.overview()?.taskmanagers > 0 {
-            wish.pause(Duration::from_millis(200))?;
+            waiter.pause(Duration::from_millis(200))?;
             if let Some(Lost::JobManager(how)) = self.lost() {
                 bail!("{how}");
             }
             if Instant::now() > end {
                 bail!(
-                    "the JobManager did not notice within {} s that its TaskManager ended",
+                    "the JobManager did not report within {} s that its TaskManager ended",
                     FORGET.as_secs()
                 );
             }
         }
         self.starts += 1;
         self.taskmanager = taskmanager(&self.plan, &self.scratch, self.starts)?;
-        self.wait_for_slots(wish)
+        self.wait_for_slots(waiter)
     }
 
     /// CPU time so far of what has to share the TaskManager's CPUs, JobManager and driver, ms;
@@ -364,7 +363,7 @@ impl Cluster {
     fn last_lines(&self, log: &str) -> String {
         let full = self.scratch.free_bytes().is_ok_and(|room| room < 1 << 20);
         let note = match full {
-            true => format!("Its folder's disk is full: {}. ", self.plan.dir.display()),
+            true => format!("The disk of its folder is full: {}. ", self.plan.dir.display()),
             false => String::new(),
         };
         format!("{note}{}", last_lines(&self.scratch.tail(log, 16 << 10)))
@@ -398,18 +397,17 @@ impl Drop for Cluster {
 }
 
 fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind((LOOPBACK, 0)).context("no free port on 127.0.0.1")?;
-    Ok(listener.local_addr().context("no free port on 127.0.0.1")?.port())
+    let listener = TcpListener::bind((LOOPBACK, 0)).context("no port is free on 127.0.0.1")?;
+    Ok(listener.local_addr().context("no port is free on 127.0.0.1")?.port())
 }
 
-/// The wanted port if nobody has it, or any that is free.
+/// The wanted port if it is free, or any free one.
 fn rest_port(wanted: Option<u16>) -> anyhow::Result<u16> {
     let Some(port) = wanted else { return free_port() };
     match TcpListener::bind((LOOPBACK, port)) {
         Ok(_) => Ok(port),
         Err(error) => bail!(
-            "port {port} on {LOOPBACK} cannot be used for Flink's REST endpoint ({error}): name another one by \
-             --flink-port, or none and a free one is found"
+            "port {port} on {LOOPBACK} cannot be used for Flink's REST endpoint ({error}): choose another with --flink-port"
         ),
     }
 }
@@ -424,7 +422,7 @@ fn last_lines(log: &[u8]) -> String {
     let lines: Vec<String> =
         lines.map(|line| line.chars().filter(|c| !c.is_control()).take(240).collect()).collect();
     match lines.as_slice() {
-        [] => "It said nothing".to_string(),
+        [] => "It printed nothing".to_string(),
         lines => format!("Its last lines: {}", lines[lines.len().saturating_sub(4)..].join(" / ")),
     }
 }

@@ -7,10 +7,10 @@ use anyhow::{Context, bail, ensure};
 
 use super::cluster::{COLLECTORS, Cluster, Lost};
 use super::gauge::Snapshot;
-use super::rest::{DROPPED, ENDED, GAUGE, Rest};
+use super::rest::{DROPPED, ENDED, GAUGE, JobManager};
+use super::waiter::Waiter;
 use super::walk::{Length, Readings, Rejected, Step, Window, schedule};
-use super::wish::Wish;
-use super::{Target, Told};
+use super::{JobSpec, Target};
 
 /// The job's main class.
 const CLASS: &str = "assay.nexmark.Job";
@@ -45,12 +45,12 @@ impl Walked {
         let groups = why.chunk_by(|one, other| kind(one) == kind(other));
         let words: Vec<String> =
             groups.map(|group| format!("of {} {}", group.len(), group[0].words())).collect();
-        if words.is_empty() { "none was walked".to_string() } else { words.join(", ") }
+        if words.is_empty() { "no load was measured".to_string() } else { words.join(", ") }
     }
 }
 
 pub struct Field {
-    rest: Rest,
+    rest: JobManager,
     own: Option<Cluster>,
     jar: String,
     /// The number of a job on another's cluster, which the session knows, too, and ends it by.
@@ -70,20 +70,20 @@ enum Ended {
 }
 
 impl Field {
-    /// Starts a cluster or takes the one that is told, and brings the program there.
-    pub fn enter(told: Told, seed: u64, wish: &mut Wish) -> anyhow::Result<Field> {
+    /// Starts a cluster or uses the named one, and uploads the program.
+    pub fn enter(told: JobSpec, seed: u64, waiter: &mut Waiter) -> anyhow::Result<Field> {
         let jar = content(&told.jar)?;
         let (rest, own, named) = match told.on {
             Target::Own(plan) => {
-                let cluster = Cluster::start(plan, wish)?;
+                let cluster = Cluster::start(plan, waiter)?;
                 (cluster.rest.clone(), Some(cluster), None)
             }
             Target::Running { address, job } => {
-                let rest = Rest::at(&address);
+                let rest = JobManager::at(&address);
                 let overview = rest.overview()?;
                 ensure!(
                     overview.free_slots >= told.parallelism,
-                    "{} of the {} slots at {address} are free, the job was planned with {}: is another job running there?",
+                    "only {} of the {} slots at {address} are free, {} are needed: stop other jobs there",
                     overview.free_slots,
                     overview.slots,
                     told.parallelism
@@ -92,8 +92,8 @@ impl Field {
             }
         };
         let jar = rest.upload(&jar, named.as_deref().unwrap_or(""));
-        let jar = jar.context("the program cannot be brought to the JobManager")?;
-        let Told { query, windows, parallelism, length, .. } = told;
+        let jar = jar.context("cannot upload the program to the JobManager")?;
+        let JobSpec { query, windows, parallelism, length, .. } = told;
         // A seed that a Java program reads as a number, too.
         let seed = seed >> 1;
         Ok(Field { rest, own, jar, named, job: None, query, windows, parallelism, seed, length })
@@ -101,13 +101,13 @@ impl Field {
 
     /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with
     /// another from the step that it was in.
-    pub fn walk(&mut self, steps: Vec<Step>, wish: &mut Wish) -> anyhow::Result<Walked> {
+    pub fn walk(&mut self, steps: Vec<Step>, waiter: &mut Waiter) -> anyhow::Result<Walked> {
         let mut walked = Walked::default();
         let mut left = steps;
         while !left.is_empty() {
             let all: Vec<Step> = [self.length.warm_up()].into_iter().chain(left.iter().copied()).collect();
             let mut readings = Readings::default();
-            let ended = self.run_job(&all, &mut readings, wish)?;
+            let ended = self.run_job(&all, &mut readings, waiter)?;
             // Those after the first, as far as it came.
             let over = match ended {
                 Ended::Walked => left.len(),
@@ -117,21 +117,29 @@ impl Field {
                 walked.windows.push((step, readings.window(index as i64 + 1)));
             }
             let (Ended::Crashed(how), Some(step)) = (ended, left.first()) else { continue };
-            ensure!(walked.restarts.is_empty(), "the TaskManager was restarted once, and then again {how}");
+            ensure!(
+                walked.restarts.is_empty(),
+                "the TaskManager was restarted once, and failed again: {how}"
+            );
             walked.restarts.push(*step);
             self.cancel();
-            let own = self.own.as_mut().context("another's TaskManager is not ours to restart")?;
-            own.restart_taskmanager(wish).with_context(|| format!("{how}. It cannot be restarted"))?;
+            let own = self.own.as_mut().context("Assay does not restart a foreign TaskManager")?;
+            own.restart_taskmanager(waiter).with_context(|| format!("{how}, and cannot be restarted"))?;
         }
         Ok(walked)
     }
 
     /// Submits a job of these steps and reads it until its schedule is over.
-    fn run_job(&mut self, steps: &[Step], readings: &mut Readings, wish: &mut Wish) -> anyhow::Result<Ended> {
+    fn run_job(
+        &mut self,
+        steps: &[Step],
+        readings: &mut Readings,
+        waiter: &mut Waiter,
+    ) -> anyhow::Result<Ended> {
         if let Some(how) = self.crashed()? {
             return Ok(Ended::Crashed(how));
         }
-        self.submit(steps, wish)?;
+        self.submit(steps, waiter)?;
         let job = self.job.clone().context("no job was submitted")?;
         let seconds: f64 = steps.iter().map(|step| step.seconds).sum();
         let end = Instant::now() + BEGIN + Duration::from_secs_f64(seconds * SLACK);
@@ -162,14 +170,14 @@ impl Field {
             if Instant::now() > end {
                 let came = readings
                     .step()
-                    .map_or("it was never read".to_string(), |step| format!("it came to step {step}"));
-                bail!("the job did not walk its {} steps in time: {came}", steps.len());
+                    .map_or("it was never read".to_string(), |step| format!("it reached step {step}"));
+                bail!("the job did not finish its {} steps in time: {came}", steps.len());
             }
-            wish.pause(READ.saturating_sub(begin.elapsed()))?;
+            waiter.pause(READ.saturating_sub(begin.elapsed()))?;
         }
     }
 
-    fn submit(&mut self, steps: &[Step], wish: &mut Wish) -> anyhow::Result<()> {
+    fn submit(&mut self, steps: &[Step], waiter: &mut Waiter) -> anyhow::Result<()> {
         // Named before it is there: whatever comes between, it can be cancelled.
         let job = self.named.clone().unwrap_or_else(any_number);
         let words = |word: &str, value: String| [format!("--{word}"), value];
@@ -183,7 +191,7 @@ impl Field {
         self.job = Some(job.clone());
         let (rest, jar) = (self.rest.clone(), self.jar.clone());
         let own = &mut self.own;
-        let answer = wish.call(
+        let answer = waiter.call(
             move || rest.submit(&jar, CLASS, &arguments, &job),
             || match own.as_mut().and_then(Cluster::lost) {
                 Some(Lost::JobManager(how)) => bail!("{how}"),
@@ -195,7 +203,7 @@ impl Field {
             std::thread::sleep(Duration::from_millis(200));
             self.crashed()?;
         }
-        self.job = Some(answer.context("the job cannot be started")?);
+        self.job = Some(answer.context("cannot start the job")?);
         Ok(())
     }
 
@@ -243,12 +251,12 @@ impl Field {
         Ok(())
     }
 
-    /// Of a cluster of ours: that it ran as it was told to.
+    /// Checks that Assay's own cluster ran as configured.
     fn check_collector(&self, readings: &Readings) -> anyhow::Result<()> {
         let other = readings.last().find(|last| last.gc != COLLECTORS);
         match other.filter(|_| self.own.is_some()) {
             Some(other) => bail!(
-                "the TaskManager collects garbage by {}, not by {}: what was measured is another thing",
+                "the TaskManager uses the garbage collector {}, not {}: its figures do not compare",
                 other.gc.join(" and "),
                 COLLECTORS.join(" and ")
             ),
@@ -269,11 +277,11 @@ impl Field {
                 told = true;
                 dropped += value
                     .parse::<f64>()
-                    .with_context(|| format!("a count of dropped events is {value:?}"))?;
+                    .with_context(|| format!("invalid count of dropped events: {value:?}"))?;
             }
         }
-        ensure!(told, "no window of the job tells how many events it dropped ({})", DROPPED[0]);
-        ensure!(dropped == 0.0, "{dropped} events came after the end of their window: the answer lacks them");
+        ensure!(told, "the job reports no count of dropped events ({})", DROPPED[0]);
+        ensure!(dropped == 0.0, "{dropped} events arrived after their window, so the answer is incomplete");
         Ok(())
     }
 
@@ -297,7 +305,7 @@ impl Field {
 
 impl Drop for Field {
     fn drop(&mut self) {
-        // A JobManager of ours ends with all that it knows.
+        // Assay's own JobManager ends with all its jobs.
         if let Some(job) = &self.named {
             let _ = self.rest.withdraw(job);
         }

@@ -63,7 +63,7 @@ const VERSION: u32 = 1;
 /// A report of thousands of CPUs is shorter.
 const LONGEST: usize = 1 << 20;
 /// More CPUs, steps or ticks a second than any.
-const MOST: i64 = 1 << 20;
+const MAX_COUNT: i64 = 1 << 20;
 /// Beyond this a count is not exact as a float.
 const EXACT: u64 = 1 << 53;
 
@@ -74,21 +74,21 @@ impl Snapshot {
             return Err(format!("the reporter's text has {} bytes", text.len()));
         }
         let mut snapshot: Snapshot = serde_json::from_str(text)
-            .map_err(|error| format!("the reporter's text cannot be understood: {error}"))?;
+            .map_err(|error| format!("the reporter's text is not valid: {error}"))?;
         let sane = snapshot.steps > 0
-            && snapshot.steps <= MOST
+            && snapshot.steps <= MAX_COUNT
             && (-1..=snapshot.steps).contains(&snapshot.step)
             && snapshot.target.is_finite()
-            && (1..=MOST).contains(&snapshot.hz)
+            && (1..=MAX_COUNT).contains(&snapshot.hz)
             && snapshot.count < EXACT
-            && snapshot.cpus.len() as i64 <= MOST
+            && snapshot.cpus.len() as i64 <= MAX_COUNT
             && snapshot.nanos.checked_sub(snapshot.step_nanos).is_some();
         // A process that does not tell which CPUs are its own is not charged with all.
         let own = CpuSet::parse_list(&snapshot.allowed).unwrap_or_default();
         snapshot.cpus.retain(|cpu| u32::try_from(cpu[0]).is_ok_and(|cpu| own.contains(cpu)));
         match (snapshot.v == VERSION, sane) {
-            (false, _) => Err(format!("the reporter speaks version {}, not {VERSION}", snapshot.v)),
-            (true, false) => Err("the reporter's numbers cannot be".to_string()),
+            (false, _) => Err(format!("the reporter has version {}, not {VERSION}", snapshot.v)),
+            (true, false) => Err("the reporter's numbers are impossible".to_string()),
             (true, true) => Ok(snapshot),
         }
     }

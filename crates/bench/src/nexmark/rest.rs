@@ -38,13 +38,13 @@ fn program(job: &str) -> String {
 }
 
 #[derive(Clone)]
-pub struct Rest {
+pub struct JobManager {
     agent: ureq::Agent,
     patient: ureq::Agent,
     address: String,
 }
 
-/// What a JobManager says of itself and its cluster.
+/// A JobManager's description of itself and its cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
     pub version: String,
@@ -75,10 +75,10 @@ fn agent(answer: Duration) -> ureq::Agent {
     config.build().into()
 }
 
-impl Rest {
+impl JobManager {
     /// At `HOST:PORT`.
-    pub fn at(address: &str) -> Rest {
-        Rest { agent: agent(ANSWER), patient: agent(SUBMIT), address: address.to_string() }
+    pub fn at(address: &str) -> JobManager {
+        JobManager { agent: agent(ANSWER), patient: agent(SUBMIT), address: address.to_string() }
     }
 
     pub fn address(&self) -> &str {
@@ -89,14 +89,14 @@ impl Rest {
         format!("http://{}{path}", self.address)
     }
 
-    /// What it says of its cluster; an error where this is no JobManager.
+    /// Its description of the cluster; an error if this is no JobManager.
     pub fn overview(&self) -> anyhow::Result<Overview> {
         let said = self.get("/overview")?;
         let number = |name: &str| said[name].as_u64().unwrap_or(0);
         let version = said["flink-version"].as_str().with_context(|| {
             let shown: String = said.to_string().chars().take(80).collect();
             format!(
-                "{} is not the REST endpoint of a Flink JobManager: its /overview has no flink-version but says {shown}",
+                "{} is not the REST endpoint of a Flink JobManager: its /overview has no flink-version: {shown}",
                 self.address
             )
         })?;
@@ -147,7 +147,7 @@ impl Rest {
         let sent = self.agent.post(self.url("/jars/upload")).header("Content-Type", kind).send(&body[..]);
         let said = self.understood(sent, "POST /jars/upload")?;
         let name = said["filename"].as_str().and_then(|path| path.rsplit('/').next());
-        Ok(name.context("the JobManager took the program and did not say under which name")?.to_string())
+        Ok(name.context("the JobManager accepted the program but returned no name")?.to_string())
     }
 
     /// Runs a program that was uploaded as the job of this number; the number that it got.
@@ -156,14 +156,17 @@ impl Rest {
         let body = json!({ "entryClass": class, "programArgsList": arguments, "jobId": job }).to_string();
         let post = self.patient.post(self.url(&path)).header("Content-Type", "application/json");
         let said = self.understood(post.send(body.as_bytes()), "POST /jars/…/run")?;
-        Ok(said["jobid"].as_str().context("the JobManager ran the program and named no job")?.to_string())
+        Ok(said["jobid"]
+            .as_str()
+            .context("the JobManager started the program but returned no job")?
+            .to_string())
     }
 
     pub fn job(&self, job: &str) -> anyhow::Result<Job> {
         let said = self.get(&format!("/jobs/{}", encoded(job)))?;
         let vertices = said["vertices"].as_array().into_iter().flatten();
         Ok(Job {
-            state: said["state"].as_str().context("the JobManager names no state of the job")?.to_string(),
+            state: said["state"].as_str().context("the JobManager reports no state of the job")?.to_string(),
             vertices: vertices.filter_map(|vertex| Some(vertex["id"].as_str()?.to_string())).collect(),
         })
     }
@@ -172,7 +175,7 @@ impl Rest {
     pub fn failure(&self, job: &str) -> String {
         let said = self.get(&format!("/jobs/{}/exceptions", encoded(job))).unwrap_or_default();
         let latest = said["exceptionHistory"]["entries"][0]["stacktrace"].as_str();
-        let root = latest.or(said["root-exception"].as_str()).unwrap_or("it does not say why");
+        let root = latest.or(said["root-exception"].as_str()).unwrap_or("it gives no reason");
         root_cause(root)
     }
 
@@ -268,7 +271,7 @@ impl Rest {
         };
         let status = answer.status().as_u16();
         let bytes = answer.body_mut().with_config().limit(LONGEST).read_to_vec();
-        let bytes = bytes.with_context(|| format!("{}: {what} was answered in part only", self.address))?;
+        let bytes = bytes.with_context(|| format!("{}: the answer to {what} is incomplete", self.address))?;
         let text = String::from_utf8_lossy(&bytes);
         let said: Option<Value> = match text.trim() {
             "" => Some(Value::Null),
@@ -277,7 +280,7 @@ impl Rest {
         let shown = || text.trim().chars().take(80).collect::<String>().replace(['\n', '\r'], " ");
         let said = said.with_context(|| {
             format!(
-                "{} answers, but not as a Flink JobManager's REST endpoint does: HTTP {status}, {:?} to {what}",
+                "{} is not a Flink JobManager's REST endpoint: HTTP {status}, {:?} to {what}",
                 self.address,
                 shown()
             )
@@ -298,20 +301,17 @@ impl Rest {
         let address = &self.address;
         match error {
             ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => format!(
-                "nobody listens at {address}: is the JobManager running, and is this its REST port (rest.port, 8081 if \
-                 not set)?"
+                "no program listens at {address}: start the JobManager or correct the port (rest.port, default 8081)"
             ),
-            ureq::Error::ConnectionFailed => format!("no connection to {address}: is the address right?"),
-            ureq::Error::HostNotFound => format!("there is no host of the address {address}"),
+            ureq::Error::ConnectionFailed => format!("cannot connect to {address}: check the address"),
+            ureq::Error::HostNotFound => format!("no host has the address {address}"),
             ureq::Error::Timeout(_) => {
-                format!(
-                    "{address} says nothing: is it the REST port of a Flink JobManager, and is that alive?"
-                )
+                format!("{address} does not answer: is it the REST port of a running Flink JobManager?")
             }
             ureq::Error::Protocol(error) => {
                 format!("{address} does not speak HTTP ({error}): is it the REST port of a Flink JobManager?")
             }
-            error => format!("{address} cannot be asked: {error}"),
+            error => format!("cannot query {address}: {error}"),
         }
     }
 }
@@ -320,7 +320,7 @@ impl Rest {
 fn root_cause(trace: &str) -> String {
     let mut causes = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
     let line = causes.next_back().or_else(|| trace.lines().find(|line| !line.trim().is_empty()));
-    line.unwrap_or("nothing is said").trim().chars().take(300).collect()
+    line.unwrap_or("no reason given").trim().chars().take(300).collect()
 }
 
 /// As it may stand in an address.
@@ -347,7 +347,7 @@ mod tests {
             let _ = stream.read(&mut [0; 4096]);
             stream.write_all(answer.as_bytes()).expect("heard");
         });
-        let answer = Rest::at(&address).overview();
+        let answer = JobManager::at(&address).overview();
         server.join().expect("it ends");
         answer.map_or_else(|error| format!("{error:#}"), |overview| format!("{overview:?}"))
     }
@@ -360,13 +360,13 @@ mod tests {
         );
         assert!(found.contains("version: \"9\"") && found.contains("free_slots: 1"), "{found}");
         let html = asked("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html></html>");
-        assert!(html.contains("not as a Flink JobManager's REST endpoint does: HTTP 200"), "{html}");
+        assert!(html.contains("is not a Flink JobManager's REST endpoint: HTTP 200"), "{html}");
         let json = asked("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"a\": 1}");
-        assert!(json.contains("has no flink-version but says {\"a\":1}"), "{json}");
+        assert!(json.contains("has no flink-version: {\"a\":1}"), "{json}");
         let missing = asked("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}");
         assert!(missing.contains("refused GET /overview: HTTP 404"), "{missing}");
         let other = asked("SSH-2.0-OpenSSH_9.2\r\n");
-        assert!(other.contains("does not speak HTTP") || other.contains("cannot be asked"), "{other}");
+        assert!(other.contains("does not speak HTTP") || other.contains("cannot query"), "{other}");
     }
 
     #[test]
@@ -374,15 +374,15 @@ mod tests {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = free.local_addr().expect("an address").to_string();
         drop(free);
-        let error = Rest::at(&address).overview().expect_err("nobody is there").to_string();
-        assert!(error.contains(&format!("nobody listens at {address}")), "{error}");
+        let error = JobManager::at(&address).overview().expect_err("nobody is there").to_string();
+        assert!(error.contains(&format!("no program listens at {address}")), "{error}");
     }
 
     #[test]
     fn traces_are_told_by_their_root_and_names_are_encoded() {
         let trace = "org.x.A: outer\n\tat a.b(C.java:1)\nCaused by: org.y.B: inner\n\tat d\n\t... 3 more\n";
         assert_eq!(root_cause(trace), "org.y.B: inner");
-        assert_eq!((root_cause("\n one\n two"), root_cause("")), ("one".into(), "nothing is said".into()));
+        assert_eq!((root_cause("\n one\n two"), root_cause("")), ("one".into(), "no reason given".into()));
         assert_eq!(encoded("0.Source__n[1].assay"), "0.Source__n%5B1%5D.assay");
     }
 }

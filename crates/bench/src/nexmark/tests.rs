@@ -3,7 +3,7 @@
 
 use super::walk::{FULL, Rejected, Step, Window};
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::sampler::{Order, Windows};
 use machine::{Core, Machine};
 use model::Samples;
@@ -21,9 +21,9 @@ fn machine(cores: &[&str]) -> Machine {
 const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
 fn with_scope<T>(machine: &Machine, then: impl FnOnce(&Scope) -> T) -> T {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let (memory_bytes, depth) = (1 << 30, Depth::Standard);
-    then(&Scope { machine, floor: &floor, depth, memory_bytes, windows: WINDOWS, all: false })
+    then(&Scope { machine, placements: &placements, depth, memory_bytes, windows: WINDOWS, all: false })
 }
 
 /// Name, CPUs of the TaskManager and CPUs elsewhere, or why not.
@@ -56,19 +56,19 @@ fn one_thread_both_two_cores_and_all_with_the_jobmanager_off_their_cores() {
         placed(&machine(&["0", "1"])),
         [
             of("one-cpu", "1", "0"),
-            of("smt-sibling", "no two usable CPUs are SMT siblings", ""),
+            of("smt-sibling", "needs SMT siblings", ""),
             of("other-cpu", "0-1", ""),
-            of("all", "all CPUs are those of other-cpu", "")
+            of("all", "all CPUs are the same as other-cpu", "")
         ]
     );
     let mut small = machine(&["0", "1"]);
     small.memory.available_bytes = Some(300 << 20);
-    assert!(placed(&small)[0].1.starts_with("memory: a Flink cluster of 1 slots needs"));
+    assert!(placed(&small)[0].1.starts_with("needs "));
     // What is enough for Q0 may be too little for windows.
     small.memory.available_bytes = Some(cluster::memory(1, false));
     assert_eq!(placed(&small)[0].1, "1");
     let windows = with_scope(&small, |scope| cases(BENCHMARKS.last().expect("a row"), scope));
-    assert!(windows[0].unmet.as_ref().is_some_and(|why| why.starts_with("memory: ")));
+    assert!(windows[0].unmet.as_ref().is_some_and(|why| why.contains("MiB of memory for a Flink cluster")));
 }
 
 #[test]
@@ -89,21 +89,21 @@ fn pinned_cases_are_not_called_free_and_q0_comes_first() {
 fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
     with_scope(&machine(&["0", "1"]), |scope| {
         let all = || BENCHMARKS.iter().flat_map(|bench| cases(bench, scope)).collect::<Vec<Candidate>>();
-        let told = Told::of(&all()[0].case).err().expect("nothing is known of Flink yet");
-        assert!(told.to_string().contains("assay run --only nexmark"));
+        let error = JobSpec::of(&all()[0].case).err().expect("nothing is known of Flink yet");
+        assert!(error.to_string().contains("assay run --only nexmark"));
         let own = On::Own { java: "/j/java".into(), home: "/f".into(), port: Some(8081) };
         let own = Flink { jar: "/p.jar".into(), on: own }.supply(all(), scope);
         assert_eq!(own.len(), all().len());
         // The last of the queries has windows, the first has none.
-        let windows = |candidate: &Candidate| match Told::of(&candidate.case).expect("told").on {
+        let windows = |candidate: &Candidate| match JobSpec::of(&candidate.case).expect("told").on {
             Target::Own(plan) => plan.windows,
             Target::Running { .. } => panic!("a cluster of our own"),
         };
         let (first, last) = (own.first(), own.iter().rfind(|one| one.unmet.is_none()));
         assert_eq!((first.map(windows), last.map(windows)), (Some(false), Some(true)));
-        let told = Told::of(&own[0].case).expect("told");
-        assert_eq!((told.query.as_str(), told.parallelism, told.length.rounds), ("q0", 1, 2));
-        let Target::Own(plan) = told.on else { panic!("a cluster of our own") };
+        let spec = JobSpec::of(&own[0].case).expect("told");
+        assert_eq!((spec.query.as_str(), spec.parallelism, spec.length.rounds), ("q0", 1, 2));
+        let Target::Own(plan) = spec.on else { panic!("a cluster of our own") };
         assert_eq!(
             (plan.port, plan.seats.to_string(), plan.elsewhere.to_string()),
             (Some(8081), "1".into(), "0".into())
@@ -114,16 +114,16 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
             running.iter().map(|one| one.case.key()).collect::<Vec<_>>(),
             ["q0", "q1", "q2", "q5", "q7", "q8", "q11"].map(|query| format!("nexmark.{query}@free"))
         );
-        let told = Told::of(&running[0].case).expect("told");
+        let spec = JobSpec::of(&running[0].case).expect("told");
         assert!(
-            matches!(told.on, Target::Running { address, job } if address == "flink:8081" && job.len() == 32)
+            matches!(spec.on, Target::Running { address, job } if address == "flink:8081" && job.len() == 32)
         );
-        assert_eq!((told.parallelism, told.length.step_s), (6, 22.0), "two readings have room");
+        assert_eq!((spec.parallelism, spec.length.step_s), (6, 22.0), "two readings have room");
         assert!(running[0].case.placement.cpus().is_empty(), "its CPUs are not this host's");
     });
 }
 
-/// What a visit says of these windows.
+/// What a visit reports of these windows.
 fn said(walked: &Walked) -> anyhow::Result<Vec<Samples>> {
     let order = Order {
         case: with_scope(&machine(&["0", "1"]), |scope| cases(&BENCHMARKS[0], scope)).remove(0).case,
@@ -213,7 +213,7 @@ fn a_visit_without_a_window_fails_and_says_why() {
     let why = said(&Walked { windows, restarts: Vec::new() }).expect_err("nothing to say").to_string();
     assert_eq!(
         why,
-        "no window of 3 can be used: of 1 its readings did not advance, of 2 others used 8 % or more of the TaskManager's CPUs"
+        "no sample of 3 can be used: of 1 its readings did not advance, of 2 other work used 8 % or more of the TaskManager's CPUs"
     );
 }
 

@@ -109,7 +109,7 @@ pub enum Rejected {
     NotAdvanced,
     /// The readings are not of one step of one process.
     Torn,
-    /// Others used the CPUs: so much of them, percent.
+    /// Other work used the CPUs, percent.
     Contaminated(u32),
 }
 
@@ -119,7 +119,7 @@ impl Rejected {
             Rejected::NotAdvanced => "its readings did not advance".to_string(),
             Rejected::Torn => "its readings are not of one step of one process".to_string(),
             Rejected::Contaminated(percent) => {
-                format!("others used {percent} % or more of the TaskManager's CPUs")
+                format!("other work used {percent} % or more of the TaskManager's CPUs")
             }
         }
     }

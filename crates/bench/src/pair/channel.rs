@@ -43,7 +43,7 @@ pub fn pipes() -> anyhow::Result<[Channel; 2]> {
 /// Two FIFOs, whose names are gone when this returns.
 pub fn fifos() -> anyhow::Result<[Channel; 2]> {
     let folder = Scratch::new(&std::env::temp_dir(), &["to-pong|", "to-ping|"]);
-    let folder = folder.context("cannot make a directory for FIFOs (is TMPDIR writable?)")?;
+    let folder = folder.context("cannot make a directory for FIFOs: make TMPDIR writable")?;
     let make = |name| -> io::Result<(OwnedFd, OwnedFd)> {
         rustix::fs::mknodat(folder.folder(), name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Opening for reading alone waits for a writer, unless it may not wait.
@@ -87,8 +87,7 @@ pub fn unix_pair(kind: SocketType) -> anyhow::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Why a test of loopback may fail before it begins.
-pub const LOOPBACK: &str =
-    "the loopback interface may be down (`ip link set lo up`), or sockets forbidden here";
+pub const LOOPBACK: &str = "loopback is down or sockets are forbidden: try `ip link set lo up`";
 
 /// A socket of this kind on a free port of the loopback address.
 pub fn on_loopback(kind: SocketType) -> anyhow::Result<(OwnedFd, SocketAddrAny)> {

@@ -35,7 +35,7 @@ impl Lines {
         Ok([side(0), side(1)])
     }
 
-    /// Lays a token down, where nobody looks until it is told.
+    /// Stores a token, which the partner reads only after its wake-up.
     fn lay(&self, token: u64) {
         self.words.word(self.out * APART).store(token, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! Every carrier carries, and nothing that a partner does makes the other wait for ever.
+//! Every carrier carries, and nothing that a partner does makes the other wait forever.
 
 use super::channel::{self, Channel};
 use super::*;
 use crate::WrongAnswer;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use machine::Machine;
 use model::CpuSet;
 use sys::clock;
@@ -12,7 +12,7 @@ use sys::clock;
 fn on(cpus: CpuSet) -> Placement {
     let mut machine = Machine::default();
     machine.cpus.online = cpus;
-    Floor::of(&machine).free(&ROLES).expect("a CPU")
+    Placements::of(&machine).free(&ROLES).expect("a CPU")
 }
 
 pub fn free() -> Placement {

@@ -22,7 +22,7 @@ pub fn wake_ups(case: &Case, sampler: &mut Sampler, at: Params) -> anyhow::Resul
 }
 
 impl<E: End> Pair<E> {
-    /// Windows of about so many round trips each.
+    /// Round trips of a window, about.
     pub(super) fn emit_wake_ups(
         &mut self,
         sampler: &mut Sampler,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Floor;
+use super::Placements;
 use machine::Machine;
 use model::{Beside, CpuSet, Placement};
 
@@ -25,7 +25,7 @@ pub fn awake(placement: &Placement) -> Placement {
     Placement { beside: Beside::Awake, neighbours, ..placement.clone() }
 }
 
-impl Floor {
+impl Placements {
     /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine
     /// without SMT on the nearest CPUs that have no seat. An error says why there is no such
     /// neighbour.
@@ -40,7 +40,7 @@ impl Floor {
         for seat in &placement.seats {
             let cpu = match seat.cpus.first() {
                 Some(cpu) if seat.cpus.len() == 1 && seat.host.is_none() => cpu,
-                _ => return Err("its tasks are not pinned to a CPU each".to_string()),
+                _ => return Err("its tasks are not each pinned to one CPU".to_string()),
             };
             if found.contains_key(&cpu) {
                 continue;
@@ -63,7 +63,7 @@ impl Floor {
         let core = machine.cpus.cores.iter().flatten().find(|core| core.cpus.contains(cpu));
         let others = core.map(|core| core.cpus.difference(&CpuSet::one(cpu))).unwrap_or_default();
         if others.is_empty() {
-            return Err(format!("CPU {cpu} has no SMT sibling"));
+            return Err(format!("needs an SMT sibling of CPU {cpu}"));
         }
         let usable = others.intersection(&self.cpus());
         if usable.is_empty() {
@@ -71,7 +71,7 @@ impl Floor {
         }
         let idle = usable.difference(seats);
         if idle.is_empty() {
-            return Err(format!("the SMT sibling of CPU {cpu} has a task of the case itself"));
+            return Err(format!("the SMT sibling of CPU {cpu} runs a task of the benchmark"));
         }
         Ok(idle)
     }
@@ -82,7 +82,7 @@ impl Floor {
         let first = self.addresses.keys().next().copied();
         let others = self.addresses.keys().copied().filter(|other| *other != cpu && free(*other));
         let near = others.min_by_key(|other| (self.distance(cpu, *other), Some(*other) == first, *other));
-        near.map(CpuSet::one).ok_or_else(|| format!("no usable CPU is left beside CPU {cpu}"))
+        near.map(CpuSet::one).ok_or_else(|| format!("needs a free CPU for a task next to CPU {cpu}"))
     }
 }
 
@@ -106,11 +106,11 @@ mod tests {
     }
 
     fn beside(machine: &Machine, name: &str) -> Result<String, String> {
-        let floor = Floor::of(machine);
-        let pairs = floor.pairs(["ping", "pong"]).into_iter().filter_map(|(_, pair)| pair.ok());
-        let mut all = pairs.chain(floor.one_cpu("task")).chain(floor.free(&["task"]));
+        let placements = Placements::of(machine);
+        let pairs = placements.pairs(["ping", "pong"]).into_iter().filter_map(|(_, pair)| pair.ok());
+        let mut all = pairs.chain(placements.one_cpu("task")).chain(placements.free(&["task"]));
         let placement = all.find(|placement| placement.name == name).expect("such a placement");
-        let placement = floor.beside(machine, &placement, Beside::Spinner)?;
+        let placement = placements.beside(machine, &placement, Beside::Spinner)?;
         assert_eq!(placement.neighbours.len(), placement.seats.len());
         Ok(placement.neighbours.iter().map(|cpus| cpus.to_string()).collect::<Vec<_>>().join(" "))
     }
@@ -121,8 +121,10 @@ mod tests {
         assert_eq!(beside(&machine, "one-cpu").as_deref(), Ok("3"));
         assert_eq!(beside(&machine, "same-cpu").as_deref(), Ok("3 3"));
         assert_eq!(beside(&machine, "other-cpu").as_deref(), Ok("3 1"));
-        assert!(beside(&machine, "smt-sibling").is_err_and(|why| why.contains("has a task of the case")));
-        assert!(beside(&machine, "free").is_err_and(|why| why.contains("not pinned")));
+        assert!(
+            beside(&machine, "smt-sibling").is_err_and(|why| why.contains("runs a task of the benchmark"))
+        );
+        assert!(beside(&machine, "free").is_err_and(|why| why.contains("not each pinned")));
         assert_eq!(second_threads(&machine).to_string(), "1,3,5");
     }
 
@@ -144,7 +146,7 @@ mod tests {
     fn neighbour_cores_where_there_is_none() {
         let two = machine(&["0", "1"]);
         assert_eq!(beside(&two, "one-cpu").as_deref(), Ok("0"));
-        assert!(beside(&two, "other-cpu").is_err_and(|why| why.contains("no usable CPU is left")));
+        assert!(beside(&two, "other-cpu").is_err_and(|why| why.contains("needs a free CPU")));
         let four = machine(&["0", "1", "2", "3"]);
         assert_eq!(beside(&four, "one-cpu").as_deref(), Ok("2"), "not the first CPU of all");
         assert_eq!(beside(&four, "other-cpu").as_deref(), Ok("2 3"), "each its own");

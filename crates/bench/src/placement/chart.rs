@@ -4,10 +4,10 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use super::{Address, Distance, Floor};
+use super::{Address, Distance, Placements};
 use model::CpuSet;
 
-impl Floor {
+impl Placements {
     /// The usable CPUs by where they belong: `core.cluster.inner.llc.node.package=CPUS;…`, `-` for
     /// what is not told.
     pub fn chart(&self) -> String {
@@ -31,8 +31,8 @@ impl Floor {
         groups.iter().map(group).collect::<Vec<_>>().join(";")
     }
 
-    /// The floor of a [`Self::chart`]; `None` where the text is none.
-    pub fn from_chart(chart: &str) -> Option<Floor> {
+    /// The placements of a [`Self::chart`]; `None` where the text is none.
+    pub fn from_chart(chart: &str) -> Option<Placements> {
         let mut addresses = BTreeMap::new();
         for group in chart.split(';').filter(|group| !group.is_empty()) {
             let (parts, cpus) = group.split_once('=')?;
@@ -50,7 +50,7 @@ impl Floor {
             addresses.extend(CpuSet::parse_list(cpus)?.iter().map(|cpu| (cpu, address)));
         }
         let (online, isolated) = (addresses.len(), CpuSet::default());
-        Some(Floor { addresses, online, isolated, pairs: OnceCell::new() })
+        Some(Placements { addresses, online, isolated, pairs: OnceCell::new() })
     }
 
     /// The distances that two tasks on these CPUs can have, nearest first.
@@ -68,17 +68,17 @@ mod tests {
     #[test]
     fn a_chart_tells_every_distance_again() {
         let machine = big();
-        let floor = Floor::of(&machine);
-        let chart = floor.chart();
-        let read = Floor::from_chart(&chart).expect("a chart");
+        let placements = Placements::of(&machine);
+        let chart = placements.chart();
+        let read = Placements::from_chart(&chart).expect("a chart");
         assert_eq!(read.chart(), chart);
-        assert_eq!(read.cpus(), floor.cpus());
+        assert_eq!(read.cpus(), placements.cpus());
         for (one, other) in [(0, 0), (0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (0, 32), (63, 0)] {
-            assert_eq!(read.distance(one, other), floor.distance(one, other), "{one} {other}");
+            assert_eq!(read.distance(one, other), placements.distance(one, other), "{one} {other}");
         }
         assert_eq!(read.distances().len(), 7, "all but other-cpu");
         for wrong in ["0=1", "1.2.3.4.5.6", "1.2.3.4.5.6=x"] {
-            assert!(Floor::from_chart(wrong).is_none(), "{wrong}");
+            assert!(Placements::from_chart(wrong).is_none(), "{wrong}");
         }
     }
 }

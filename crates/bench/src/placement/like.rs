@@ -1,16 +1,16 @@
 //! Two CPUs on which two tasks have the same to run on.
 
-use super::{Distance, Floor, LOOKS, placement, seat};
+use super::{Distance, LOOKS, Placements, placement, seat};
 use machine::Machine;
 use model::{CpuSet, Placement};
 
-impl Floor {
+impl Placements {
     /// Two tasks on two like CPUs: on cores of their own, of one kind, of one node and below one
     /// last-level cache. Where there is a choice, cores that share nothing nearer than that cache,
     /// and not that of the first CPU, which serves most interrupts.
     pub fn like_pair(&self, role: &'static str, machine: &Machine) -> Result<Placement, String> {
         if let Some(quota) = machine.limits.cpu_quota.filter(|quota| *quota < 2.0) {
-            return Err(format!("the control group's quota is the time of {quota:.2} CPUs"));
+            return Err(format!("the control group's quota is only {quota:.2} CPUs"));
         }
         let kind = |cpu: u32| machine.cpus.kinds.values().position(|cpus| cpus.contains(cpu));
         let first = self.addresses.values().next().and_then(|address| address.core);
@@ -35,9 +35,7 @@ impl Floor {
                 let seats = [*one, *other].map(|cpu| seat(role, CpuSet::one(cpu)));
                 Ok(placement("duet", seats.to_vec()))
             }
-            None if !near.is_empty() => {
-                Err("all usable cores below one last-level cache are of different kinds".to_string())
-            }
+            None if !near.is_empty() => Err("needs two cores of one kind with a shared L3".to_string()),
             None if self.addresses.len() > 1 && first.is_none() => Err(self.lack(Distance::SmtSibling)),
             None => Err(self.lack(Distance::SameLlc)),
         }
@@ -51,7 +49,7 @@ mod tests {
     use machine::Core;
 
     fn found(machine: &Machine) -> Result<String, String> {
-        Floor::of(machine).like_pair("task", machine).map(|pair| pair.cpus().to_string())
+        Placements::of(machine).like_pair("task", machine).map(|pair| pair.cpus().to_string())
     }
 
     fn cores(cpus: &[&str]) -> Machine {
@@ -78,11 +76,11 @@ mod tests {
             let why = found(machine).expect_err("no such pair");
             assert!(why.contains(text), "{why}");
         };
-        says(&cores(&["0"]), "one CPU");
-        says(&cores(&["0-1"]), "no two usable cores share a last-level cache");
+        says(&cores(&["0"]), "a second CPU");
+        says(&cores(&["0-1"]), "two cores with a shared L3");
         let mut machine = cores(&["0", "1"]);
         machine.limits.cpu_quota = Some(1.5);
-        says(&machine, "the time of 1.50 CPUs");
+        says(&machine, "only 1.50 CPUs");
         machine.limits.cpu_quota = Some(2.0);
         assert!(found(&machine).is_ok());
         machine.cpus.allowed = CpuSet::one(1);
@@ -90,10 +88,10 @@ mod tests {
         machine.cpus.allowed = machine.cpus.online.clone();
         machine.cpus.kinds =
             [("P", 0), ("E", 1)].map(|(kind, cpu)| (kind.to_string(), CpuSet::one(cpu))).into();
-        says(&machine, "of different kinds");
+        says(&machine, "two cores of one kind");
         machine.cpus.kinds.clear();
         machine.caches.clear();
-        says(&machine, "share a last-level cache");
+        says(&machine, "two cores with a shared L3");
         machine.cpus.cores = None;
         says(&machine, "which CPUs share a core");
     }

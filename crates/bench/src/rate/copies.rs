@@ -26,7 +26,7 @@ const ITERATE: u64 = 0;
 const ANSWER: u64 = 1;
 const UNITS: u64 = 2;
 const BYTES: u64 = 3;
-/// Share of the arrays that huge pages back, in millionths; `u64::MAX` where nobody knows.
+/// Share of the arrays on huge pages, in millionths; `u64::MAX` if unknown.
 const HUGE: u64 = 4;
 /// Physical blocks of its pages, some at a time: the round stands in the upper half.
 const PLACES: u64 = 5;
@@ -38,7 +38,7 @@ const LOOKS: usize = 4096;
 const LOOKS_OF_A_COPY: usize = 64;
 
 /// How the remark begins that the physical pages of a visit are not known.
-pub const HIDDEN: &str = "where its pages lie physically is not available here";
+pub const HIDDEN: &str = "physical addresses need root";
 
 /// A copy's answer where its own mathematics do not hold.
 const BROKEN: u64 = 0;
@@ -59,7 +59,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
         begin: std::time::Instant::now(),
         copies: None,
         ballot: Ballot::new(&seats, known(component, room)),
-        seen: Seen::default(),
+        seen: Observed::default(),
     };
     let at = Point::new(ids::metric::RATE, 1.0).times(ids::metric::RATIO, 1.0 / component.reference);
     let pieces = (allocations * iterations) as usize;
@@ -87,7 +87,7 @@ struct Visit<'a> {
     begin: std::time::Instant,
     copies: Option<Copies>,
     ballot: Ballot<'a>,
-    seen: Seen,
+    seen: Observed,
 }
 
 /// Copies in memory that they have allocated.
@@ -100,7 +100,7 @@ struct Copies {
 
 /// What a visit saw beside the rate of all copies.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     /// Work and time of the pieces on each node.
     of_nodes: BTreeMap<u32, (Vec<f64>, Vec<f64>)>,
     notes: Vec<(MetricId, Params, f64)>,
@@ -128,7 +128,7 @@ impl Visit<'_> {
     /// Lets all copies do a piece of work.
     fn piece(&mut self, is_first: bool) -> anyhow::Result<Piece> {
         let Some(Copies { team, units, places_known }) = &mut self.copies else {
-            anyhow::bail!("no copies were started")
+            anyhow::bail!("no copy was started")
         };
         let start_s = self.begin.elapsed().as_secs_f64();
         let laps = team.round(ITERATE)?;
@@ -157,7 +157,7 @@ impl Visit<'_> {
     }
 }
 
-impl Seen {
+impl Observed {
     /// What the copies' memory is.
     fn note_memory(&mut self, team: &mut Team) -> anyhow::Result<()> {
         self.bytes = ask(team, BYTES)?.iter().sum();
@@ -178,7 +178,7 @@ impl Seen {
     }
 
     fn emit(self, sampler: &mut Sampler) -> anyhow::Result<()> {
-        let Seen { of_nodes, mut notes, bytes, huge_share, places, progress } = self;
+        let Observed { of_nodes, mut notes, bytes, huge_share, places, progress } = self;
         for (node, windows) in of_nodes {
             sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
         }
@@ -343,14 +343,16 @@ impl Ballot<'_> {
             .collect();
         let first = self.cast[faulty[0].0].iter().find(|answer| Some(**answer) != right).copied();
         let what = match (first, right) {
-            (Some(BROKEN), _) => "its result breaks the problem's own mathematics".to_string(),
+            (Some(BROKEN), _) => "its result contradicts the problem's mathematics".to_string(),
             (Some(other), Some(right)) if self.known.is_some() => {
-                format!("checksum {other:016x}, where every CPU must get {right:016x}")
+                format!("checksum {other:016x} instead of {right:016x} on every CPU")
             }
-            (Some(other), Some(right)) => format!("checksum {other:016x}, where the others got {right:016x}"),
-            _ => "no more than half of the answers agree".to_string(),
+            (Some(other), Some(right)) => {
+                format!("checksum {other:016x} instead of the others' {right:016x}")
+            }
+            _ => "at most half of the answers agree".to_string(),
         };
-        // Where all are wrong, or nobody knows who is, no core stands out.
+        // If all are wrong, or the wrong ones are unknown, no core stands out.
         let suspects = match (right, faulty.as_slice()) {
             (Some(_), some) if some.len() < copies => {
                 let cpus: CpuSet = some.iter().flat_map(|(copy, _)| self.seats[*copy].iter()).collect();

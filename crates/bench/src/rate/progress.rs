@@ -42,7 +42,7 @@ pub fn progress(rows: &[Vec<f64>], units: f64, start_s: f64) -> Option<Progress>
     Some(Progress { start_s, span_s: span_ns / 1e9, rates })
 }
 
-/// Share of its piece that a copy has done after so many ns, 0..1.
+/// Share (0..1) of its piece that a copy has done after this many ns.
 fn done(ended: &[f64], ns: f64) -> f64 {
     let whole = ended.partition_point(|end| *end <= ns);
     let Some(next) = ended.get(whole) else { return 1.0 };

@@ -1,7 +1,7 @@
 //! Where copies sit, what every component promises, and a copy that is wrong.
 
 use super::*;
-use crate::placement::Floor;
+use crate::placement::Placements;
 use crate::{Candidate, find, rehearsal};
 use ::machine::{Core, Machine, Node};
 use model::vocabulary::rate as ids;
@@ -24,10 +24,10 @@ fn two_nodes() -> Machine {
 }
 
 fn planned(machine: &Machine, suite: &Suite) -> Candidate {
-    let floor = Floor::of(machine);
+    let placements = Placements::of(machine);
     let windows = Depth::Quick.windows();
     let (memory_bytes, depth) = (1 << 40, Depth::Full);
-    let scope = Scope { machine, floor: &floor, depth, memory_bytes, windows, all: false };
+    let scope = Scope { machine, placements: &placements, depth, memory_bytes, windows, all: false };
     let row = find(&ids::BWAVES).expect("a row");
     cases(row, &scope, suite).remove(0)
 }
@@ -76,7 +76,7 @@ fn copies_sit_on_cores_with_memory_of_their_own_node() {
 fn who_asks_for_no_cpu_that_is_there_is_told() {
     let machine = two_nodes();
     let none = planned(&machine, &Suite { cpus: Some(set("99")), ..SUITE.clone() });
-    assert!(none.unmet.is_some_and(|why| why.contains("asked for")));
+    assert!(none.unmet.is_some_and(|why| why.contains("none of the requested CPUs")));
     let nowhere = planned(&machine, &Suite { node: Some(7), ..SUITE.clone() });
     assert!(nowhere.unmet.is_some_and(|why| why.contains("NUMA node 7")));
 }
@@ -87,7 +87,9 @@ fn components_are_told_apart_and_explained() {
     for component in COMPONENTS {
         let name = component.name();
         assert!(component.reference > 0.0 && component.expected_checksum != 0, "{name}");
-        assert!(component.about.len() > 100 && component.reading.len() > 40, "{name}");
+        for text in [component.about, component.reading, component.method] {
+            assert!(text.len() > 80, "{name}: {text}");
+        }
         assert!(component.source.ends_with(&format!("rate/{name}.rs")), "{name}: {}", component.source);
         assert!(find(&component.id).is_some_and(|row| row.title == component.title), "{name}");
     }
@@ -112,10 +114,11 @@ fn copies_work_and_their_answers_are_the_stored_ones() {
 #[test]
 fn experiments_follow_their_component() {
     let machine = two_nodes();
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     let windows = Depth::Quick.windows();
     let (memory_bytes, depth) = (1 << 40, Depth::Full);
-    let scope = Scope { machine: &machine, floor: &floor, depth, memory_bytes, windows, all: false };
+    let scope =
+        Scope { machine: &machine, placements: &placements, depth, memory_bytes, windows, all: false };
     let of = |id: BenchId, suite: &Suite| -> Vec<(String, usize, Beside)> {
         let cases =
             cases(find(&id).expect("a row"), &scope, suite).into_iter().map(|candidate| candidate.case);
@@ -130,7 +133,7 @@ fn experiments_follow_their_component() {
     assert_eq!(of(ids::GRAPH, &suite), [all.clone(), alone.clone(), streams.clone()]);
     assert_eq!(of(CONTROL, &suite), [all.clone(), alone, streams]);
     assert_eq!(of(ids::DIGEST, &suite), std::slice::from_ref(&all));
-    // One copy has nobody to be compared with.
+    // One copy has no other to be compared with.
     assert_eq!(of(ids::BWAVES, &Suite { cpus: Some(set("2")), ..suite }).len(), 1);
     assert_eq!(of(ids::GRAPH, &SUITE), [all]);
 }
@@ -189,7 +192,7 @@ fn a_flipped_bit_names_its_core() {
         let Some(Reason::WrongAnswer(text)) = reason else { panic!("{reason:?}") };
         let cpu = &case.placement.seats[copy].cpus;
         assert!(text.contains(&format!("copy {copy} on CPU {cpu}")), "{text}");
-        // One copy alone has nobody to stand out from.
+        // One copy alone cannot stand out.
         assert_eq!(text.ends_with(&format!("{SUSPECT}{cpu}")), case.placement.seats.len() > 1, "{text}");
     }
 }

@@ -22,18 +22,13 @@ pub fn explained() -> Vec<(&'static str, String)> {
         (
             "What it is for",
             format!(
-                "One operation is shorter than a tick of the clock, so a window times many of them. It lasts {quick}, \
-                 {standard} or {full} ms (quick, standard, full), and at least {STEPS} steps of the clock: reading the \
-                 clock is then an error of 0.1 % at most."
+                "One operation is shorter than a step of the clock, so a sample times many of them. It lasts {quick}, {standard} or {full} ms (quick, standard, full) and at least {STEPS} steps of the clock. Reading the clock is then an error of at most 0.1 %."
             ),
         ),
         (
-            "How the count grows",
+            "How the count is found",
             format!(
-                "It starts with 1 iteration. While a try takes less than 1/{GROWTH} of a window the count grows {GROWTH} times, then \
-                 in proportion to the time taken, aiming {:.0} % further. {:.0} % of a window is enough. What looks long enough is \
-                 tried twice, because an interrupt makes one try long, hardly two. After {CALIBRATION_TRIES} tries it ends with \
-                 an error instead of a number.",
+                "It starts with 1 iteration. While a try takes less than 1/{GROWTH} of a sample, the count grows {GROWTH} times. Then it grows in proportion to the time, aiming {:.0} % higher. {:.0} % of a sample is enough. A long enough try is repeated, because an interrupt can lengthen one try. After {CALIBRATION_TRIES} tries it ends with an error.",
                 (AIM - 1.0) * 100.0,
                 LONG_ENOUGH * 100.0
             ),
@@ -41,9 +36,7 @@ pub fn explained() -> Vec<(&'static str, String)> {
         (
             "What checks it",
             format!(
-                "Twice the work must take twice the time: |t(2n) / 2 t(n) - 1| is kept with the samples (one try if it is \
-                 below {} %, else the better of two), and the report shows the largest. Calibration is done anew in every \
-                 visit, for the machine and load of that moment.",
+                "Twice the work must take twice the time. |t(2n) / 2 t(n) - 1| is stored with the samples: one try if it is below {} %, else the better of two. The report shows the largest. Every pass calibrates again.",
                 LINEAR * 100.0
             ),
         ),
@@ -74,7 +67,7 @@ pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
         };
     }
     bail!(
-        "no number of iterations up to {iterations} filled a window of {window_ns:.0} ns (the longest took {longest:.0} ns)"
+        "up to {iterations} iterations did not fill a sample of {window_ns:.0} ns (the longest took {longest:.0} ns)"
     )
 }
 
@@ -141,7 +134,7 @@ mod tests {
             calls += 1;
             Ok(0.0)
         });
-        assert!(error.expect_err("nothing moves").to_string().contains("no number of iterations"));
+        assert!(error.expect_err("nothing moves").to_string().contains("did not fill a sample"));
         assert_eq!(calls, CALIBRATION_TRIES);
     }
 

@@ -16,7 +16,7 @@ const QUANTILES: [(MetricId, f64); 5] = [
     (LATENCY_P9999, 0.9999),
 ];
 
-/// Those that so many latencies back, and the longest.
+/// The quantiles that this many latencies support, and the longest.
 pub fn backed(total: u64) -> Vec<MetricId> {
     let enough = |(_, q): &&(MetricId, f64)| backs(total, *q);
     QUANTILES.iter().filter(enough).map(|(name, _)| *name).chain([LATENCY_MAX]).collect()

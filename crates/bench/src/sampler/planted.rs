@@ -87,7 +87,7 @@ fn reported(iterations: u64, share: f64) -> u64 {
     }
 }
 
-/// The iterations that are done for so many reported ones.
+/// The iterations that run for this many reported ones.
 pub fn done(reported: u64, share: f64) -> u64 {
     reported + (reported as f64 * share).round() as u64
 }

@@ -22,12 +22,12 @@ use sys::{affinity, clock};
 /// The token that ends the game. Counting hops from 0 never comes near it.
 const STOP: u64 = u64::MAX;
 
-/// Each process notes where it is once in so many hops of the ring: 40 ns in 16 × 1 µs.
+/// Each process notes its CPU once in this many hops of the ring: 40 ns in 16 × 1 µs.
 const LOOK_EVERY_HOPS: u64 = 16;
 
 /// The leader's side of the ring; all other members are forked children.
 pub struct Ring {
-    leader: Station,
+    leader: RingProcess,
     to_first: OwnedFd,
     from_last: OwnedFd,
     board: Board,
@@ -43,7 +43,7 @@ impl Ring {
     /// lets each write its own block of `most_bytes` where it runs. A first lap shows that all are
     /// there.
     pub fn start(seats: &[Seat], most_bytes: u64) -> anyhow::Result<Ring> {
-        let [first, others @ ..] = seats else { bail!("a ring needs seats") };
+        let [first, others @ ..] = seats else { bail!("a ring needs CPUs") };
         let board = Board { lines: Lines::new(FIRST_CPU + seats.len())?, notice: Notice::new()? };
         let children_before = clock::children_usage()?.switches();
         let (mut from_before, to_first) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -59,16 +59,16 @@ impl Ring {
             let board = &board;
             let member = fork_on(&seat.cpus, move || {
                 foreign.into_iter().for_each(|end| *end = None);
-                serve(Station::new(index, seats.len(), seat, most_bytes)?, own, board)
+                serve(RingProcess::new(index, seats.len(), seat, most_bytes)?, own, board)
             });
             members.push(
                 member.with_context(|| format!("cannot fork process {} of {}", index + 1, seats.len()))?,
             );
-            from_before = from_this.context("a pipe lost its end")?;
+            from_before = from_this.context("a pipe's end was already used")?;
         }
         affinity::pin(&first.cpus).with_context(|| format!("cannot pin to CPUs {}", first.cpus))?;
-        let leader = Station::new(0, seats.len(), first, most_bytes)?;
-        let to_first = to_first.context("a pipe lost its end")?;
+        let leader = RingProcess::new(0, seats.len(), first, most_bytes)?;
+        let to_first = to_first.context("a pipe's end was already used")?;
         let mut ring = Ring {
             leader,
             to_first,
@@ -135,7 +135,7 @@ impl Ring {
                 return error.context(format!("process {index} of the ring ended with {status}"));
             }
         }
-        error.context("the ring broke")
+        error.context("the ring ended early")
     }
 
     /// Goes through the leader's own block `times` times while all others sleep.
@@ -170,7 +170,7 @@ impl Ring {
 }
 
 /// A member's side: goes through its block after each token and passes the next one on.
-fn serve(mut station: Station, (from, to): (OwnedFd, OwnedFd), board: &Board) -> anyhow::Result<()> {
+fn serve(mut station: RingProcess, (from, to): (OwnedFd, OwnedFd), board: &Board) -> anyhow::Result<()> {
     loop {
         let token = receive(from.as_fd())?;
         if token == STOP {
@@ -183,7 +183,7 @@ fn serve(mut station: Station, (from, to): (OwnedFd, OwnedFd), board: &Board) ->
 }
 
 /// What each process of the ring does, the leader too.
-struct Station {
+struct RingProcess {
     index: usize,
     size: u64,
     /// The token whose turn it is here.
@@ -192,8 +192,8 @@ struct Station {
     reader: Option<Stream>,
 }
 
-impl Station {
-    fn new(index: usize, size: usize, seat: &Seat, most_bytes: u64) -> anyhow::Result<Station> {
+impl RingProcess {
+    fn new(index: usize, size: usize, seat: &Seat, most_bytes: u64) -> anyhow::Result<RingProcess> {
         let block = match most_bytes {
             0 => None,
             bytes => Some(resident(bytes, Pages::Base, &seat.mem_nodes, |at| at as u64 + index as u64)?),
@@ -203,7 +203,7 @@ impl Station {
         let plain = |stream: &Stream| matches!(stream.name, "sse2" | "neon" | "portable");
         let reader = streams(Op::Read).into_iter().find(plain);
         let next = if index == 0 { size } else { index } as u64;
-        Ok(Station { index, size: size as u64, next, block, reader })
+        Ok(RingProcess { index, size: size as u64, next, block, reader })
     }
 
     /// Checks that it is this token's turn, goes through the block, and now and then notes where it
@@ -211,7 +211,7 @@ impl Station {
     fn take(&mut self, token: u64, bytes: u64, board: &Board) -> anyhow::Result<()> {
         check_answer(token == self.next, || {
             let (process, turn) = (self.index + 1, self.next);
-            format!("process {process} of the ring got token {token} when it was {turn}'s turn")
+            format!("process {process} of the ring got token {token} instead of {turn}")
         })?;
         self.next += self.size;
         self.touch(bytes)?;
@@ -298,14 +298,14 @@ mod tests {
             // The fourth token of the second process is 1 + 4 × 3.
             let error = ring.lap(17, 0).expect_err("nobody's turn");
             let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer").to_string();
-            assert!(wrong.contains("process 2 of the ring got token 18 when it was 13's turn"), "{wrong}");
+            assert!(wrong.contains("process 2 of the ring got token 18 instead of 13"), "{wrong}");
         });
     }
 
     #[test]
     fn a_word_that_changed_is_a_wrong_answer() {
         let seat = &seats(1, &one_cpu())[0];
-        let mut station = Station::new(3, 4, seat, 64 << 10).expect("a block");
+        let mut station = RingProcess::new(3, 4, seat, 64 << 10).expect("a block");
         for bytes in [0, 4096, 64 << 10] {
             station.touch(bytes).expect("the words are right");
         }

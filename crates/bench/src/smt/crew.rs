@@ -24,7 +24,7 @@ pub struct Crew {
 }
 
 /// What was seen of one level.
-pub struct Seen {
+pub struct LevelResult {
     pub right: bool,
     /// From the first start to the last end of the fixed work.
     pub wall_ns: f64,
@@ -56,7 +56,7 @@ impl Crew {
         clock: Clock,
     ) -> anyhow::Result<Crew> {
         let cpus: Vec<CpuSet> = case.placement.seats.iter().map(|seat| seat.cpus.clone()).collect();
-        ensure!(!cpus.is_empty() && levels > 0, "no seat for a task, or no level");
+        ensure!(!cpus.is_empty() && levels > 0, "the case has no CPU for a task, or no level");
         let seats = cpus.len();
         let board = Rc::new(Board {
             lines: Lines::new(3)?,
@@ -77,13 +77,13 @@ impl Crew {
         Ok(crew)
     }
 
-    pub fn work(&mut self, level: u64) -> anyhow::Result<Seen> {
+    pub fn work(&mut self, level: u64) -> anyhow::Result<LevelResult> {
         self.board.lines[DONE].store(0, Ordering::Release);
         let laps = self.team.round(level)?;
         Ok(self.seen(&laps))
     }
 
-    fn seen(&self, laps: &[Lap]) -> Seen {
+    fn seen(&self, laps: &[Lap]) -> LevelResult {
         let notes: Vec<Note> = (0..self.seats).map(|seat| self.board.notes.get(seat, 0)).collect();
         let first = notes.iter().map(|note| note.begin_ns).fold(f64::INFINITY, f64::min);
         let last = notes.iter().map(|note| note.end_ns).fold(0.0, f64::max);
@@ -103,7 +103,7 @@ impl Crew {
             let requests = self.board.requests(seat, note);
             requests.into_iter().map(|request| (request.end_ns - request.due_ns).max(1.0) as u64)
         });
-        Seen {
+        LevelResult {
             right: laps.iter().all(|lap| lap.answer == RIGHT),
             wall_ns: last - first,
             rounds_per_ns: notes.iter().map(|note| note.rounds / (note.end_ns - note.begin_ns)).sum(),
@@ -116,7 +116,7 @@ impl Crew {
     }
 }
 
-impl Seen {
+impl LevelResult {
     /// From when each request was due, not from when its task woke for it.
     pub fn latencies(&self) -> Histogram {
         histogram(self.latencies_ns.iter().copied())

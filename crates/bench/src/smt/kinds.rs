@@ -109,7 +109,7 @@ fn chase(seed: u64) -> anyhow::Result<Rounds> {
     // The task works in it until it ends.
     let memory = Box::leak(Box::new(memory));
     let mut chain = Chain::random(memory.words_mut(), LINE_BYTES, seed);
-    check_answer(chain.visits_every_line(), || "the chain of loads does not visit every line".to_string())?;
+    check_answer(chain.visits_every_line(), || "the chain of loads misses lines".to_string())?;
     Ok(Box::new(move |rounds| {
         chain.walk(rounds * LOADS);
         true

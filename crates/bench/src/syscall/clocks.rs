@@ -19,8 +19,8 @@ pub const CLOCK_GETTIME: Benchmark = Benchmark {
     method: "The C library reads the CPU's counter in code that the kernel maps into each process. Readings must \
              never run backwards. Readings by the library must lie between kernel readings taken before and after.",
     source: file!(),
-    metrics: &[LATENCY_NS, note(ids::metric::RATIO, "by the kernel over by the vDSO", "x")],
-    params: &[Param::choice(ids::param::WAY, "how the clock is read", &["vdso", "kernel"])],
+    metrics: &[LATENCY_NS, note(ids::metric::RATIO, "kernel over vDSO", "x")],
+    params: &[Param::choice(ids::param::WAY, "way to read the clock", &["vdso", "kernel"])],
     points,
     run,
     ..Benchmark::PINNED
@@ -51,7 +51,7 @@ fn read_by(sampler: &mut Sampler, way: &str, now: fn() -> u64) -> anyhow::Result
         }
     })?;
     check_answer(backwards == 0 && last > first, || {
-        format!("the clock by {way} went from {first} to {last} ns, {backwards} times backwards")
+        format!("the {way} clock went from {first} to {last} ns, {backwards} times backwards")
     })?;
     Ok(ns)
 }
@@ -59,7 +59,7 @@ fn read_by(sampler: &mut Sampler, way: &str, now: fn() -> u64) -> anyhow::Result
 /// The library's reading lies between the kernel's before and after it.
 fn agree([before, between, after]: [u64; 3]) -> anyhow::Result<()> {
     check_answer(before <= between && between <= after, || {
-        format!("the library read {between} ns while the kernel said {before} to {after} ns")
+        format!("the library read {between} ns, outside of the kernel's {before}–{after} ns")
     })
 }
 

@@ -115,11 +115,12 @@ fn identity(stat: Stat) -> (u64, u64, i64) {
 
 /// Goes to the directory of this very program; its name there. Notes the file system.
 fn beside_ourselves(sampler: &mut Sampler) -> anyhow::Result<CString> {
-    let program = std::env::current_exe().context("cannot tell where this program's file is")?;
+    let program = std::env::current_exe().context("cannot find this program's file")?;
     let (Some(folder), Some(name)) = (program.parent(), program.file_name()) else {
-        anyhow::bail!("{} names no file in a directory", program.display());
+        anyhow::bail!("{} is not a file in a directory", program.display());
     };
-    rustix::process::chdir(folder).with_context(|| format!("cannot go to {}", folder.display()))?;
+    rustix::process::chdir(folder)
+        .with_context(|| format!("cannot change to directory {}", folder.display()))?;
     let name = CString::new(name.as_bytes()).context("the program's name holds a zero byte")?;
     let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
     sampler.facts().notes.push(format!("the file is on {}", file_system(file)));
@@ -129,7 +130,7 @@ fn beside_ourselves(sampler: &mut Sampler) -> anyhow::Result<CString> {
 fn stat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let name = beside_ourselves(sampler)?;
     let first =
-        rustix::fs::stat(&name).with_context(|| format!("cannot ask after {name:?}, this program's file"))?;
+        rustix::fs::stat(&name).with_context(|| format!("cannot stat {name:?}, this program's file"))?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
     answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "stat", identity(first), || {
         rustix::fs::stat(black_box(&name)).map(identity)
@@ -140,7 +141,7 @@ fn stat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 fn fstat(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let name = beside_ourselves(sampler)?;
     let file = open(&name).with_context(|| format!("cannot open {name:?}, this program's file"))?;
-    let first = rustix::fs::fstat(&file).context("cannot ask after an open file")?;
+    let first = rustix::fs::fstat(&file).context("cannot fstat an open file")?;
     check_answer(first.st_size > 0, || format!("this program's file {name:?} is empty"))?;
     answers(sampler, Point::new(ids::metric::LATENCY, 1.0), "fstat", identity(first), || {
         rustix::fs::fstat(black_box(&file)).map(identity)

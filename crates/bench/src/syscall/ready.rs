@@ -69,7 +69,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHERS);
     let counts: Vec<u64> = wanted.iter().copied().filter(|count| *count <= allowed).collect();
     if counts.is_empty() {
-        let why = format!("this process may open only {allowed} further files (ulimit -n)");
+        let why = format!("only {allowed} further files may be opened: raise ulimit -n");
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     }
     let mut candidates = pinned(bench, scope);
@@ -112,7 +112,7 @@ fn select(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
                 .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
         })?;
         check_answer(all.last().is_some_and(|last| set.is_readable(last)), || {
-            format!("of {count} descriptors select named another than the one that is ready")
+            format!("select returned a wrong one of {count} descriptors")
         })?;
     }
     Ok(())

@@ -54,7 +54,7 @@ pub fn system_calls() -> anyhow::Result<Loops> {
             wrong += u64::from(!right);
         }
         check_answer(wrong == 0, || {
-            format!("{wrong} of {loops} times the kernel did not tell this process's number, user and mask")
+            format!("{wrong} of {loops} times the kernel returned a wrong process id, user or mask")
         })
     }))
 }
@@ -65,7 +65,7 @@ pub fn children() -> anyhow::Result<Loops> {
         for _ in 0..loops {
             let ended = spawn::fork_and_exit(0).context("cannot fork")?;
             if ended.code() != Some(0) {
-                check_answer(false, || format!("a child that was to end with 0 ended with {ended}"))?;
+                check_answer(false, || format!("a child ended with {ended} instead of 0"))?;
             }
         }
         Ok(())
@@ -74,14 +74,11 @@ pub fn children() -> anyhow::Result<Loops> {
 
 /// A program that becomes itself.
 pub fn programs() -> anyhow::Result<Loops> {
-    let chain = ExecChain::new().context("cannot make a program that becomes itself")?;
+    let chain = ExecChain::new().context("cannot make a program that executes itself")?;
     Ok(Box::new(move |loops: u64| {
-        let run = chain.run(loops).context("cannot start the program that becomes itself")?;
+        let run = chain.run(loops).context("cannot start the program that executes itself")?;
         check_answer(run.is_right(), || {
-            format!(
-                "of {loops} times that a program was to become itself {} are left; it ended with {}",
-                run.left, run.ended
-            )
+            format!("{} of {loops} execve calls were left; the program ended with {}", run.left, run.ended)
         })
     }))
 }

@@ -8,15 +8,15 @@ use model::Case;
 use sys::clock::Clock;
 
 /// The pair of a copy, until it is stopped.
-struct Game(Option<Pair<channel::Channel>>);
+struct PingPongPair(Option<Pair<channel::Channel>>);
 
 /// Forks the partner of the copy that calls, and seats both.
 pub fn pair(case: &Case, clock: Clock, copy: usize) -> anyhow::Result<Loops> {
     let placement = copies::seats(&case.placement, copy, ROLES.len());
-    Ok(Box::new(Game(Some(Pair::start(&placement, clock, channel::pipes)?))))
+    Ok(Box::new(PingPongPair(Some(Pair::start(&placement, clock, channel::pipes)?))))
 }
 
-impl Test for Game {
+impl Test for PingPongPair {
     fn work(&mut self, loops: u64) -> anyhow::Result<()> {
         self.0.as_mut().context("the pair has been stopped")?.play(loops).map(drop)
     }

@@ -15,7 +15,7 @@ use sys::clock::Clock;
 use sys::crew::{Body, Lap, Lines, Notice, Team, wall_ns};
 
 /// The most copies of a case: as many as the suite's own newer versions allow.
-pub const MOST: i64 = 1024;
+pub const MAX_COPIES: i64 = 1024;
 
 /// What one copy does.
 pub trait Test {
@@ -39,12 +39,12 @@ pub type Loops = Box<dyn Test>;
 pub fn of(case: &Case) -> anyhow::Result<usize> {
     let copies = case.params.get(COPIES.name).map_or(Some(1), Value::int);
     match copies {
-        Some(copies) if (1..=MOST).contains(&copies) => Ok(copies as usize),
-        _ => bail!("copies must be a number from 1 to {MOST}"),
+        Some(copies) if (1..=MAX_COPIES).contains(&copies) => Ok(copies as usize),
+        _ => bail!("copies must be a number from 1 to {MAX_COPIES}"),
     }
 }
 
-/// The same case with so many copies, and seats for them. The seats of one copy are repeated.
+/// The same case with this many copies, and seats for them. The seats of one copy are repeated.
 pub fn with_copies(case: &Case, copies: u64) -> Case {
     let now = of(case).unwrap_or(1);
     let each = (case.placement.seats.len() / now).max(1);
@@ -85,7 +85,7 @@ pub fn measure(
     build: impl Fn(usize) -> anyhow::Result<Loops>,
 ) -> anyhow::Result<()> {
     let copies = of(case)?;
-    ensure!(!case.placement.seats.is_empty(), "no seat for any copy");
+    ensure!(!case.placement.seats.is_empty(), "the case has no CPU for a copy");
     let clock = sampler.clock();
     let own_seat = |copy| seats(&case.placement, copy, timing.tasks).seats.swap_remove(0).cpus;
     let cpus: Vec<CpuSet> = (0..copies).map(own_seat).collect();
@@ -181,7 +181,7 @@ mod tests {
         let pairs = with_copies(&pair, 3);
         assert_eq!(pairs.placement.seats.len(), 6);
         assert_eq!(seats(&pairs.placement, 2, 2).seats[1].role, "pong");
-        for wrong in [0, MOST as u64 + 1] {
+        for wrong in [0, MAX_COPIES as u64 + 1] {
             assert!(of(&with_copies(&one, wrong)).is_err(), "{wrong}");
         }
     }

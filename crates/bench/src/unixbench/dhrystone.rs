@@ -334,7 +334,7 @@ mod second {
                 letter = b'A';
                 local += 1;
             } else {
-                // The definition would go round for ever.
+                // The definition would loop forever.
                 return true;
             }
         }

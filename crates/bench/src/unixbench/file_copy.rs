@@ -80,7 +80,7 @@ pub fn copying(folder: Rc<Scratch>, copy: usize, shape: Shape) -> anyhow::Result
     Ok(Box::new(files))
 }
 
-/// Each block is told from all others.
+/// Each block differs from all others.
 fn fill(buffer: &mut [u8], block: u64) {
     for (word, index) in buffer.chunks_exact_mut(8).zip(0u64..) {
         word.copy_from_slice(&(block << 32 | index).to_le_bytes());
@@ -88,10 +88,10 @@ fn fill(buffer: &mut [u8], block: u64) {
 }
 
 fn begin_anew(file: &OwnedFd) -> anyhow::Result<()> {
-    rustix::fs::seek(file, SeekFrom::Start(0)).context("cannot begin a file anew").map(drop)
+    rustix::fs::seek(file, SeekFrom::Start(0)).context("cannot rewind a file").map(drop)
 }
 
-/// Reads so many blocks, each of which must be what was written.
+/// Reads this many blocks and compares each with what was written.
 fn holds(file: &OwnedFd, shape: Shape, blocks: u64) -> anyhow::Result<()> {
     let (mut meant, mut buffer) = (vec![0; shape.buffer_bytes], vec![0; shape.buffer_bytes]);
     for block in 0..blocks {
@@ -118,7 +118,7 @@ impl Test for FileCopy {
             let wrote = rustix::io::write(&self.to, &self.buffer).context("cannot write the second file")?;
             if (read, wrote) != (size, size) {
                 anyhow::bail!(
-                    "of a block of {size} bytes {read} were read and {wrote} written: is the disk full?"
+                    "{read} bytes of a block of {size} were read and {wrote} written: is the disk full?"
                 );
             }
             self.block += 1;

@@ -77,7 +77,7 @@ pub fn path() -> Result<String, String> {
         }
     }
     let joined = std::env::join_paths(used).map_err(|why| why.to_string())?;
-    joined.into_string().map_err(|path| format!("the tools lie in folders without a name in text: {path:?}"))
+    joined.into_string().map_err(|path| format!("PATH is not valid text: {path:?}"))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -160,7 +160,7 @@ fn shell(folder: &Scratch, language: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The loops of a copy: each runs so many scripts at once.
+/// The loops of a copy: each runs this many scripts at once.
 pub fn scripts(folder: Rc<Scratch>, at_once: u32) -> anyhow::Result<Loops> {
     let mut command = shell(&folder, LANGUAGE)?;
     command.args(["several", &at_once.to_string()]);
@@ -178,9 +178,7 @@ impl Test for Scripts {
 
     fn finish(&mut self) -> anyhow::Result<()> {
         let files = self.folder.count()?;
-        check_answer(files == FILES, || {
-            format!("the scripts have left {} files", files.saturating_sub(FILES))
-        })
+        check_answer(files == FILES, || format!("the scripts left {} files", files.saturating_sub(FILES)))
     }
 }
 

@@ -133,6 +133,6 @@ fn more_copies_than_there_may_be_are_refused_and_seats_are_shared() {
     // Without further seats, as a case by hand may have it.
     case.params.insert(COPIES.name, 2u64);
     assert_eq!(visit(&case).1, None);
-    case.params.insert(COPIES.name, copies::MOST as u64 + 1);
+    case.params.insert(COPIES.name, copies::MAX_COPIES as u64 + 1);
     assert!(visit(&case).1.is_some());
 }

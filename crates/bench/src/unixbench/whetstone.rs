@@ -62,11 +62,11 @@ pub fn loops() -> anyhow::Result<Loops> {
 fn checked(results: &Results, meant: &Results) -> anyhow::Result<()> {
     let near = |(own, meant): (&f64, &f64)| (own - meant).abs() <= TOLERANCE;
     check_answer(results.0.iter().zip(&meant.0).all(near), || {
-        format!("the Whetstone modules came to {:?} instead of {:?}", results.0, meant.0)
+        format!("the Whetstone modules gave {:?} instead of {:?}", results.0, meant.0)
     })
 }
 
-/// All modules once, each as often as its weight says, the first one so many times as often.
+/// Runs all modules, each as often as its weight, the first one by a further factor.
 fn run(overweight: u32) -> Results {
     // How often is unknown to the compiler: what does not change from turn to turn must still be
     // done by turns.

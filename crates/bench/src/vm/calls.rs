@@ -14,7 +14,7 @@ use model::Case;
 use model::vocabulary::kernel as ids;
 use sys::mapping::Mapping;
 
-const BYTES: &[Param] = &[Param::int(ids::param::BYTES, "size of the mapping", 4096..=1 << 40)];
+const BYTES: &[Param] = &[Param::int(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)];
 
 pub const MMAP: Benchmark = Benchmark {
     id: ids::VM_MMAP,
@@ -27,7 +27,7 @@ pub const MMAP: Benchmark = Benchmark {
     method: "`touched` uses base pages only. lmbench's lat_mmap maps a file and touches a tenth of it. Each mapping \
              must hold what was written, and the last mapping's place must be unmapped.",
     source: file!(),
-    metrics: &[LATENCY_NS, latency_ns(ids::metric::TOUCHED, "a page mapped, touched, unmapped")],
+    metrics: &[LATENCY_NS, latency_ns(ids::metric::TOUCHED, "each page mapped, touched, unmapped")],
     params: BYTES,
     view: &log_curve(ids::param::BYTES),
     cases,
@@ -112,7 +112,7 @@ fn mmap(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             Ok(clock.now() - begin)
         })?;
         check_answer(sum == WORD.wrapping_mul(mapped), || {
-            format!("{mapped} mappings of {bytes} bytes held {sum:#x} in all, not {WORD:#x} each")
+            format!("{mapped} mappings of {bytes} bytes held the sum {sum:#x}, not {WORD:#x} each")
         })?;
         gone(last, len)?;
     }
@@ -155,7 +155,7 @@ fn protects(memory: &mut Mapping, writable: bool) -> anyhow::Result<()> {
     let faulted = Faults::on(memory).context("cannot install a handler for SIGSEGV")?.write(WORD as u8, 1);
     check_answer(faulted == u64::from(!writable), || {
         format!(
-            "a write faulted {faulted} times on memory that was {}",
+            "a write caused {faulted} faults on memory that was {}",
             if writable { "writable" } else { "read-only" }
         )
     })

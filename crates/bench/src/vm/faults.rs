@@ -44,8 +44,8 @@ pub const POPULATE: Benchmark = Benchmark {
     method: "Both are measured in the same pass; unmapping is not timed. After each populate every page must be in \
              memory and read as zeros.",
     source: file!(),
-    metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "a page by its own fault")],
-    params: &[Param::int(ids::param::BYTES, "size of the mapping", 4096..=1 << 40)],
+    metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "each page by its own fault")],
+    params: &[Param::int(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)],
     view: &log_curve(ids::param::BYTES),
     from: Depth::Standard,
     cases: populate_cases,
@@ -71,10 +71,7 @@ fn extent(pages: Pages) -> (usize, usize) {
 }
 
 fn page_fault_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement,
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
     let candidate = |pages| {
         let (page, count) = extent(pages);
         // Giving back and checking take about as long as the faults.
@@ -94,13 +91,11 @@ fn page_fault_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 fn no_huge_pages(scope: &Scope) -> Option<String> {
     let memory = &scope.machine.memory;
     if memory.transparent_huge_pages.as_deref() == Some("never") {
-        return Some(
-            "transparent huge pages are switched off (/sys/kernel/mm/transparent_hugepage/enabled)".into(),
-        );
+        return Some("needs transparent huge pages: set /sys/kernel/mm/transparent_hugepage/enabled".into());
     }
     match memory.transparent_huge_page_bytes {
         Some(bytes) if bytes != HUGE_PAGE as u64 => {
-            Some(format!("huge pages have {bytes} bytes here, not 2 MiB"))
+            Some(format!("needs huge pages of 2 MiB; here they have {bytes} bytes"))
         }
         _ => None,
     }
@@ -117,13 +112,10 @@ fn page_fault(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         let huge = counters::huge_bytes(memory.as_ptr() as usize, memory.len());
         sampler.facts().huge_share = huge.map(|bytes| bytes as f64 / memory.len() as f64);
         if let Some(bytes) = huge.filter(|bytes| *bytes < memory.len() as u64) {
-            bail!(
-                "the kernel gave huge pages for {bytes} of {} bytes only: none are free, or not allowed",
-                memory.len()
-            );
+            bail!("the kernel gave huge pages for only {bytes} of {} bytes: free some memory", memory.len());
         }
     }
-    memory.give_back().context("cannot give pages back")?;
+    memory.give_back().context("cannot free pages")?;
     let clock = sampler.clock();
     let at = Point::new(ids::metric::LATENCY, 1.0).times(ids::metric::BANDWIDTH, page as f64);
     sampler.time_by(at, |n| {
@@ -133,10 +125,10 @@ fn page_fault(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             if there < (page * count) as f64 {
                 // One word was written to each: where a huge page was not to be had, a base page
                 // came.
-                bail!("{count} pages of {page} bytes were touched and {there:.0} bytes came: no huge page was free");
+                bail!("only {there:.0} bytes came for {count} pages of {page} bytes: no huge page was free");
             }
             fresh_pages(&memory, page, count, faults)?;
-            memory.give_back().context("cannot give pages back")?;
+            memory.give_back().context("cannot free pages")?;
             Ok(ns)
         })
     })?;
@@ -146,29 +138,24 @@ fn page_fault(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// As many faults as pages, each page written once and zero elsewhere.
 fn fresh_pages(memory: &Mapping, page: usize, count: usize, faults: u64) -> anyhow::Result<()> {
     check_answer(as_many_as(faults, count as u64), || {
-        format!("the kernel counts {faults} faults for {count} pages of {page} bytes that were touched first")
+        format!("the kernel counts {faults} faults for first writes to {count} pages of {page} bytes")
     })?;
     let (written, fresh) = (memory.sum_each(page, count, 0), memory.sum_each(page, count, 8));
     check_answer(written == WORD.wrapping_mul(count as u64) && fresh == 0, || {
-        format!(
-            "{count} fresh pages hold {written:#x} where {WORD:#x} was written to each, and {fresh:#x} beside it"
-        )
+        format!("{count} fresh pages hold the sum {written:#x} of {WORD:#x} each, and {fresh:#x} elsewhere")
     })
 }
 
 fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let placement = match scope.floor.one_cpu("task") {
-        Ok(placement) => placement.pages(Pages::Base),
-        Err(why) => return vec![Candidate::unmet(bench.id, "one-cpu", why)],
-    };
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let placement = placement.pages(Pages::Base);
     let wanted: &[u64] = match scope.depth {
         Depth::Full => &[1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20],
         _ => &[1 << 20, 16 << 20],
     };
     let sizes: Vec<u64> = wanted.iter().copied().filter(|size| *size <= scope.memory_bytes).collect();
     if sizes.is_empty() {
-        let why =
-            format!("{} bytes of memory may be used, less than the smallest mapping", scope.memory_bytes);
+        let why = format!("needs memory for the smallest mapping; {} bytes may be used", scope.memory_bytes);
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     }
     // Two metrics, unmapping beside, and the largest mapping may be longer than a window.
@@ -237,7 +224,7 @@ fn filled(resident_share: f64, sum: u64) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::rehearsal::{self, sampled, this_machine, visit_row};
     use crate::{Windows, WrongAnswer};
 
@@ -265,17 +252,24 @@ mod tests {
     fn huge_pages_are_measured_or_refused_with_a_reason_never_mistaken_for_base_pages() {
         let mut machine = this_machine();
         let cases = |machine: &machine::Machine| {
-            let floor = Floor::of(machine);
+            let placements = Placements::of(machine);
             let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
             let depth = Depth::Standard;
             page_fault_cases(
                 &PAGE_FAULT,
-                &Scope { machine, floor: &floor, depth, memory_bytes: 1 << 30, windows, all: false },
+                &Scope {
+                    machine,
+                    placements: &placements,
+                    depth,
+                    memory_bytes: 1 << 30,
+                    windows,
+                    all: false,
+                },
             )
         };
         machine.memory.transparent_huge_pages = Some("never".into());
         let off = cases(&machine).remove(1);
-        assert!(off.unmet.is_some_and(|why| why.contains("switched off")));
+        assert!(off.unmet.is_some_and(|why| why.contains("needs transparent huge pages")));
         machine.memory.transparent_huge_pages = Some("madvise".into());
         let huge = cases(&machine).remove(1);
         assert_eq!(huge.unmet, None);

@@ -27,10 +27,10 @@ pub const FILE_FAULT: Benchmark = Benchmark {
              one of 1024 pages, and every word read is checked.",
     source: file!(),
     metrics: &[
-        latency_ns(ids::metric::LATENCY, "a read fault"),
-        latency_ns(ids::metric::PAGE, "a page by read faults").aside(),
-        latency_ns(ids::metric::COPY, "a page by its first write"),
-        note(ids::metric::PAGES_PER_FAULT, "pages entered by a read fault", "pages"),
+        latency_ns(ids::metric::LATENCY, "read fault"),
+        latency_ns(ids::metric::PAGE, "each page by read faults").aside(),
+        latency_ns(ids::metric::COPY, "first write to a page"),
+        note(ids::metric::PAGES_PER_FAULT, "pages entered by each read fault", "pages"),
     ],
     cases,
     run,
@@ -57,7 +57,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
     let file = atomic_file::unnamed(&std::env::temp_dir())
-        .context("cannot make a temporary file: TMPDIR should name a folder that is there")?;
+        .context("cannot make a temporary file: set TMPDIR to an existing directory")?;
     for number in 1..=PAGES as u64 {
         let content = number.to_ne_bytes().repeat(page / 8);
         let written = rustix::io::write(&file, &content).context("cannot write a temporary file")?;

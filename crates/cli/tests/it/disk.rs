@@ -236,7 +236,7 @@ fn a_full_filesystem_is_said_to_be() {
     let ended = end(&mut run_into(out.path(), &words));
     ended.expect(3).sane();
     let said = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("Nothing could be measured") && said.contains("free room"), "{}", ended.out);
+    assert!(said.contains("Nothing could be measured") && said.contains("free space"), "{}", ended.out);
     assert_eq!(small.left(), Vec::<String>::new());
 }
 

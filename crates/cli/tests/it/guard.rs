@@ -72,7 +72,7 @@ fn figures_are_taken_and_stored_with_their_meaning() {
     is_tidy(dir.path());
     // A tool that ran twice in one run has two results, and that is said.
     let (ended, dir) = shell("--runs 2 --format hackbench", "echo 'Time: 1.5'; echo 'Time: 2.5'");
-    let says = "its output holds 2 results, and the last one counts";
+    let says = "the output holds 2 results; the last one counts";
     let run = read(&run_file(dir.path()));
     let notes = |visit: &model::Visit| serde_json::to_string(visit).expect("JSON").contains(says);
     assert!(run.visits.iter().all(notes), "{run:?}");
@@ -105,7 +105,7 @@ fn whatever_a_command_does_nothing_is_left_running() {
     succeeds("--runs 2", "setsid sh -c '(setsid sleep 600 &); sleep 600' & exit 0");
     // Is asked to end and does not.
     let stubborn = "trap '' TERM; setsid sleep 600 & while :; do sleep 0.05; done";
-    shell("--runs 1 --timeout 1s", stubborn).0.expect(3).says(&["no end after 1 s (--timeout); killed"]);
+    shell("--runs 1 --timeout 1s", stubborn).0.expect(3).says(&["killed after 1 s (--timeout)"]);
     // Kills whatever it takes for its own.
     shell("--runs 1", "sleep 600 & kill -9 0").0.expect(3).says(&["was ended by signal 9"]);
     // Wants input, or has closed its output.

@@ -169,7 +169,7 @@ fn a_full_disk_is_said_so() {
     let mount = Mount::tmpfs("size=80m").expect("as before");
     stage.java("17.0.1", &format!("head -c 200000000 /dev/zero > {}/hog; exit 1", mount.path().display()));
     let on = mount.path().display().to_string();
-    end(&mut stage.staged(&format!("--dir {on}"))).expect(3).says(&["disk is full", &on]);
+    end(&mut stage.staged(&format!("--dir {on}"))).expect(3).says(&["disk of its folder is full", &on]);
 }
 
 /// The end of a run against a server that does this to each caller.
@@ -197,13 +197,13 @@ fn an_address_that_is_no_jobmanager_is_said_so() {
             .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\nConnection: close\r\n\r\n<html></html>");
     };
     let (ended, address) = against(http);
-    ended.expect(3).says(&[&address, "not as a Flink JobManager's REST endpoint"]);
+    ended.expect(3).says(&[&address, "is not a Flink JobManager's REST endpoint"]);
     let (ended, address) = against(|_| std::thread::sleep(Duration::from_secs(60)));
-    ended.expect(3).says(&[&format!("{address} says nothing"), "REST port"]);
+    ended.expect(3).says(&[&format!("{address} does not answer"), "REST port"]);
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
     let stage = Stage::new();
     let mut nobody = stage.run("--jobmanager");
-    end(nobody.arg(free.to_string())).expect(3).says(&[&format!("nobody listens at {free}")]);
+    end(nobody.arg(free.to_string())).expect(3).says(&[&format!("no program listens at {free}")]);
     let mut nonsense = stage.run("--jobmanager nonsense");
     end(&mut nonsense).expect(3).says(&["write HOST:PORT"]);
 }
@@ -304,7 +304,7 @@ fn a_real_cluster_walks_all_rates_and_is_gone() {
     let ended = end(&mut real(&stage, &home, &mark));
     nothing_left_running(&mark);
     stage.is_swept();
-    if ended.code == 3 && ended.err.contains("no window of 7 can be used") {
+    if ended.code == 3 && ended.err.contains("no sample of 7 can be used") {
         return skipped(test, "others use the CPUs");
     }
     ended.sane();
@@ -388,7 +388,7 @@ fn whoever_is_killed_nothing_is_left() {
             "visit" => {
                 let told = running.end().err;
                 // It is in two processes; the one that is left ends what both have started.
-                assert!(["killed", "was asked to end"].iter().any(|words| told.contains(words)), "{told}");
+                assert!(["killed", "was interrupted"].iter().any(|words| told.contains(words)), "{told}");
                 nothing_left_running(&mark);
                 stage.java("17.0.1", "exit 1");
                 end(&mut stage.staged("")).expect(3);

@@ -145,7 +145,7 @@ fn a_client_with_the_token_measures_and_one_without_is_told() {
 
     let (refused, other) = (tempfile::tempdir().expect("a folder"), "not the token of this server at all");
     let ended = runs::end(&mut server.client("network.tcp", other, refused.path()));
-    assert_ne!(ended.says(&["does not take this token"]).code, 0);
+    assert_ne!(ended.says(&["refuses this token"]).code, 0);
     for (folder, token) in [(&out, server.token.as_str()), (&refused, other)] {
         for path in fs::read_dir(folder.path()).expect("readable").flatten().map(|entry| entry.path()) {
             let text = fs::read(&path).expect("readable");

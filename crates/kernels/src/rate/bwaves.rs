@@ -26,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Solves one implicit step of a viscous blast wave on a periodic 3-D grid. Each cell has five unknowns and \
             a 7-point stencil of 5×5 blocks.",
     reading: "Million cells a second through one Bi-CGstab iteration; more is better. Each cell streams 2.8 kB of \
-              matrix, so it needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+              matrix. It is built to need memory bandwidth. The column \"bound by\" of a run names the actual limit.",
     method: "The equations are linearised and compressible, with twelve iterations of Bi-CGstab. The right-hand side \
              belongs to a known field. The recomputed residual and the distance from that field are checked. The \
              checksum covers every bit of the solution.",

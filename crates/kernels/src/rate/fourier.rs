@@ -22,7 +22,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Transforms eight complex fields in a box by fast Fourier transforms, twice forth and back, in double \
             precision.",
     reading: "Million points a second, each transformed once forth and back; more is better. It makes five passes \
-              with long strides and about 100 operations for each point. It needs memory bandwidth, TLB and vector \
+              with long strides and about 100 operations for each point. It is built to need memory bandwidth, TLB and vector \
               units. The column \"bound by\" of a run names the actual limit.",
     method: "Between transforms every wave is turned by the phase of a shift. Every point must come back shifted, \
              and the energy of waves and fields must agree (Parseval). The checksum covers fields and energies.",

@@ -15,7 +15,7 @@ pub(super) const COMPONENT: Component = Component {
     id: ids::GRAPH,
     title: "graph: breadth-first search and shortest paths",
     about: "Searches an R-MAT graph breadth-first and finds shortest paths by Dijkstra's algorithm.",
-    reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It needs \
+    reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It is built to need \
               low memory latency, large caches, huge pages and many misses in flight. The column \"bound by\" of a \
               run names the actual limit.",
     method: "Adjacency lists with weights 1–255 fill the footprint. Dijkstra uses Dial's buckets, doubly linked \

@@ -16,7 +16,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Joins two tables of 64-bit rows on 32-bit keys, once by a hash table and once by sorting and merging \
             both.",
     reading: "Rows a second, counted once for either join; more is better. Hashing reads all over memory, and \
-              sorting writes to 2048 places at once. It needs low memory latency, many misses in flight, TLB reach \
+              sorting writes to 2048 places at once. It is built to need low memory latency, many misses in flight, TLB reach \
               and write bandwidth. The column \"bound by\" of a run names the actual limit.",
     method: "The tables fill the footprint. The hash table probes linearly; the radix sort takes three passes. Both \
              joins must find the matches and the sum that the tables were made with. The sorted tables must be in \

@@ -24,7 +24,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Simulates a viscous flow, three crossed shear waves in a periodic box, by the lattice Boltzmann method \
             with 19 velocities.",
     reading: "Million cell updates a second; more is better. Each moves 152 bytes in 19 streams with about 230 \
-              floating-point operations. It needs memory bandwidth, vector units, and prefetchers for many streams. \
+              floating-point operations. It is built to need memory bandwidth, vector units, and prefetchers for many streams. \
               The column \"bound by\" of a run names the actual limit.",
     method: "Mass and momentum must be conserved, and each wave must decay as the scheme's linear theory predicts. \
              Every population must be near its weight. The checksum covers all populations.",

@@ -20,7 +20,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Solves a 3-D Poisson equation with four V-cycles of geometric multigrid, on grids from fine to coarse \
             and back.",
     reading: "Million cells of the finest grid a second through one V-cycle; more is better. A cycle takes about ten \
-              passes over memory with few additions. It needs memory bandwidth, then caches for three planes of a \
+              passes over memory with few additions. It is built to need memory bandwidth, then caches for three planes of a \
               grid. The column \"bound by\" of a run names the actual limit.",
     method: "Smoothing is red-black Gauss-Seidel, with full weighting and trilinear interpolation. The right-hand \
              side belongs to a known field. Every cycle must shrink the residual as theory predicts, and the result \

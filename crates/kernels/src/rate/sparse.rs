@@ -23,7 +23,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Runs 15 iterations of conjugate gradients on a sparse symmetric matrix with 27 neighbours and one far \
             entry in each row.",
     reading: "Million matrix entries multiplied and added a second; more is better. Each is 12 bytes of a stream and \
-              an indexed load. It needs memory bandwidth first, then low latency for the far entries. The column \
+              an indexed load. It is built to need memory bandwidth first, then low latency for the far entries. The column \
               \"bound by\" of a run names the actual limit.",
     method: "The solution is known. Rows must add up to 1, and the residual must be as small as theory promises and \
              equal the recurrence's. The error must not exceed it, and sums must be conserved. The checksum covers \

@@ -13,10 +13,10 @@ use sys::steps::Steps;
 pub(super) const COMPONENT: Component = Component {
     id: ids::TRIAD,
     title: "Memory triad",
-    about: "STREAM's triad, a = b + s c, through three arrays that fill the footprint; each array is the destination \
+    about: "STREAM's triad, a = b + s c, through three arrays that fill the footprint. Each array is the destination \
             in one of three passes.",
     reading: "Bytes a second as STREAM counts them; more is better. An element counts 24 bytes, though caches that \
-              allocate on stores move 32. It needs memory bandwidth and nothing else. The column \"bound by\" of a \
+              allocate on stores move 32. It is built to need memory bandwidth and nothing else. The column \"bound by\" of a \
               run names the actual limit.",
     method: "Every element must have the bits of its recurrence, which must agree with its closed form. The checksum \
              covers all three arrays.",

@@ -17,7 +17,7 @@ pub(super) const COMPONENT: Component = Component {
     about: "Simulates two standing electromagnetic waves in a metal box by Yee's finite differences in time, with \
             six fields.",
     reading: "Million cell updates a second; more is better. Each has 36 operations on 144 bytes in about fifteen \
-              streams. It needs memory bandwidth. The column \"bound by\" of a run names the actual limit.",
+              streams. It is built to need memory bandwidth. The column \"bound by\" of a run names the actual limit.",
     method: "Every field must equal the exact solution of the difference equations everywhere. The checksum covers \
              all fields.",
     source: file!(),

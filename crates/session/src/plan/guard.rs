@@ -52,7 +52,7 @@ pub fn duet(scope: &Scope, a: &Guarded, b: &Guarded) -> Candidate {
 }
 
 fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate> {
-    let mut candidate = candidate_of(scope, a, scope.floor.like_pair("command", scope.machine), DUET)?;
+    let mut candidate = candidate_of(scope, a, scope.placements.like_pair("command", scope.machine), DUET)?;
     let inputs =
         [(RIVAL, serde_json::to_string(&b.words)?), (NAMES, format!("A-{},B-{}", a.name()?, b.name()?))];
     candidate.case.inputs.extend(inputs.map(|(name, value)| (name.to_string(), value)));
@@ -61,12 +61,12 @@ fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate
 
 fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Result<Candidate> {
     let found = match name {
-        "same-cpu" => scope.floor.one_cpu("command"),
-        "spread" if scope.floor.cpus().len() < 2 => {
+        "same-cpu" => scope.placements.one_cpu("command"),
+        "spread" if scope.placements.cpus().len() < 2 => {
             Err("only one CPU is allowed: nothing to spread over".into())
         }
-        "spread" => Ok(scope.floor.all("command")),
-        _ => scope.floor.free(&["command"]),
+        "spread" => Ok(scope.placements.all("command")),
+        _ => scope.placements.free(&["command"]),
     };
     Ok(candidate_of(scope, command, found, name)?.param(ids::param::COMMAND, command.name()?.as_str()))
 }
@@ -88,7 +88,7 @@ fn candidate_of(
     let mut inputs = vec![
         (WORDS, serde_json::to_string(&command.words)?),
         (TIMEOUT, command.timeout.as_secs_f64().to_string()),
-        (FLOOR, scope.floor.chart()),
+        (FLOOR, scope.placements.chart()),
     ];
     if let Some(wanted) = &command.wanted {
         inputs.push((WANTED, serde_json::to_string(wanted)?));
@@ -100,7 +100,7 @@ fn candidate_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench::placement::Floor;
+    use bench::placement::Placements;
     use bench::{Depth, Windows};
     use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;
@@ -117,11 +117,11 @@ mod tests {
     }
 
     fn in_scope<T>(machine: Machine, of: impl FnOnce(&Scope) -> T) -> T {
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Quick,
             memory_bytes: 1 << 30,
             windows,

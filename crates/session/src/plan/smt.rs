@@ -56,7 +56,7 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
 }
 
 fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, cost: f64) -> Candidate {
-    match scope.floor.beside(scope.machine, &candidate.case.placement, beside) {
+    match scope.placements.beside(scope.machine, &candidate.case.placement, beside) {
         Ok(placement) => {
             // Every rank of siblings has its own memory.
             let twins = placement.neighbours.iter().map(CpuSet::len).min().unwrap_or(0) as u64;
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::plan::{PROFILES, candidates, select};
     use bench::Depth;
-    use bench::placement::Floor;
+    use bench::placement::Placements;
     use machine::{Core, Machine};
 
     fn planned(cores: &[&str], no_switch: Option<&str>) -> Vec<(String, Option<String>)> {
@@ -124,10 +124,10 @@ mod tests {
         machine.cpus.cores =
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Quick,
             memory_bytes: 1 << 30,
             windows: PROFILES[0].windows,
@@ -153,13 +153,13 @@ mod tests {
         machine.cpus.cores =
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = (0..8).collect();
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let mut counts = Vec::new();
         for budget_s in 0..120 {
             let profile = crate::plan::Profile { budget_s: 5.0 * f64::from(budget_s), ..PROFILES[1] };
             let scope = Scope {
                 machine: &machine,
-                floor: &floor,
+                placements: &placements,
                 depth: profile.depth,
                 memory_bytes: 1 << 30,
                 windows: profile.windows,

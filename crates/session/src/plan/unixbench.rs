@@ -117,7 +117,7 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
     case.placement.seats =
         (0..copies as usize).flat_map(|copy| seats(&candidate.case, scope, copy)).collect();
     // Copies share the CPUs; if each is several tasks, from the second copy on.
-    let shared = 1.0 + (copies - 1) as f64 / scope.floor.cpus().len().max(1) as f64;
+    let shared = 1.0 + (copies - 1) as f64 / scope.placements.cpus().len().max(1) as f64;
     Candidate {
         case,
         priority: 0,
@@ -132,7 +132,7 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
 /// some, equally far apart.
 fn seats(case: &Case, scope: &Scope, copy: usize) -> Vec<Seat> {
     let placement = &case.placement;
-    let cpus: Vec<u32> = scope.floor.cpus().iter().collect();
+    let cpus: Vec<u32> = scope.placements.cpus().iter().collect();
     let Some(first) = placement.seats.first().and_then(|seat| seat.cpus.first()).filter(|_| copy > 0) else {
         return placement.seats.clone();
     };
@@ -145,7 +145,8 @@ fn seats(case: &Case, scope: &Scope, copy: usize) -> Vec<Seat> {
         "same-cpu" => placement.seats.iter().map(|seat| pinned(seat, own)).collect(),
         name => {
             let others = (1..cpus.len()).map(|steps| around(copy + steps));
-            let partner = others.into_iter().find(|other| scope.floor.distance(own, *other).name() == name);
+            let partner =
+                others.into_iter().find(|other| scope.placements.distance(own, *other).name() == name);
             match (partner, placement.seats.as_slice()) {
                 (Some(partner), [one, other]) => vec![pinned(one, own), pinned(other, partner)],
                 _ => placement.seats.clone(),
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use crate::plan::PROFILES;
     use bench::Depth;
-    use bench::placement::Floor;
+    use bench::placement::Placements;
     use machine::{Core, Machine};
 
     fn named(names: &[&str]) -> Result<Vec<&'static str>, String> {
@@ -190,11 +191,11 @@ mod tests {
         let set = |text: &str| CpuSet::parse_list(text).expect("a list");
         let cores = ["0,2", "1,3"].map(|cpus| Core { cpus: set(cpus), ..Core::default() });
         (machine.cpus.cores, machine.cpus.online) = (Some(cores.to_vec()), set("0-3"));
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let windows = PROFILES[0].windows;
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Quick,
             memory_bytes: 1 << 30,
             windows,
@@ -203,11 +204,11 @@ mod tests {
         let offered = || {
             let mut all = vec![Candidate::new(
                 model::vocabulary::unixbench::CONTEXT1,
-                floor.free(&["a", "b"]).expect("free"),
+                placements.free(&["a", "b"]).expect("free"),
                 50,
                 1.0,
             )];
-            for (distance, placement) in floor.pairs(["a", "b"]) {
+            for (distance, placement) in placements.pairs(["a", "b"]) {
                 all.push(match placement {
                     Ok(placement) => {
                         Candidate::new(model::vocabulary::unixbench::CONTEXT1, placement, 50, 1.0)

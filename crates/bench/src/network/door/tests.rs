@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 
 use super::*;
-use crate::network::words::Side;
+use crate::network::messages::Side;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -13,14 +13,14 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
 }
 
 /// A session's two ends, and a door of the server's with its port.
-fn opened(protocol: Protocol) -> (Link, Link, Door<'static>, SocketAddr) {
+fn opened(protocol: Protocol) -> (Link, Link, DataPort<'static>, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
     let (server, _) = listener.accept().expect("accepted");
     let keys = Keys::of("t", &[0; 32], &[1; 32]);
     let mut client = Link::new(client, keys.clone(), Side::Client).expect("a link");
     let mut server = Link::new(server, keys, Side::Server).expect("a link");
-    let door = Door::open(&mut server, 0, protocol, 7, &untuned).expect("a door");
+    let door = DataPort::open(&mut server, 0, protocol, 7, &untuned).expect("a door");
     let Some(Reply::Port(port)) = client.receive(LIMIT).expect("told") else { panic!("no port") };
     (client, server, door, ([127, 0, 0, 1], port).into())
 }
@@ -52,7 +52,7 @@ fn who_proves_himself_is_not_kept_waiting_by_strangers() {
     assert!(peers.map(Result::unwrap).eq(own.map(Result::unwrap)));
 }
 
-/// Whether somebody's socket can be bound where the door is, however it offers to share the port.
+/// Whether another socket can be bound to the data port, even if it offers to share it.
 fn can_be_shared(at: SocketAddr) -> bool {
     let options = [(true, false), (false, true), (true, true)];
     options.into_iter().any(|(address, port)| {
@@ -83,7 +83,7 @@ fn a_port_for_datagrams_is_shared_with_nobody() {
             }
             socket.send(&client.keys.cookie(7, stream)).expect("sent");
             let heard = client.receive::<Reply>(LIMIT).expect("told");
-            assert_eq!(heard, Some(Reply::Heard(stream)));
+            assert_eq!(heard, Some(Reply::FirstDatagram(stream)));
             assert!(!can_be_shared(to), "after stream {stream}");
             ours.push(socket);
         }

@@ -34,7 +34,7 @@ fn the_bytes_on_the_wire_stay_as_they_are() {
     );
     assert_eq!(hex(&keys.cookie(4, 9)), "61737361796461740000000400000009ba22b80f064a3e2e203d297467bf095a");
     assert_eq!(
-        hex(&Framer::new(&keys, Way::ToServer).frame(b"\"go\"")),
+        hex(&Framer::new(&keys, FrameDirection::ToServer).frame(b"\"go\"")),
         "00000004a44230c11762773b96e25919262683b122676f22"
     );
 }
@@ -54,7 +54,7 @@ fn hellos_are_read_from_every_beginning() {
 #[test]
 fn another_version_is_told_in_words() {
     let error = Hello { version: 77, nonce: [0; 32] }.agrees().expect_err("another version");
-    assert!(error.contains("version 77") && error.contains("same assay on both hosts"), "{error}");
+    assert!(error.contains("version 77") && error.contains("same Assay on both hosts"), "{error}");
     assert_eq!(Hello { version: VERSION, nonce: [0; 32] }.agrees(), Ok(()));
 }
 
@@ -83,7 +83,7 @@ fn verdicts_are_believed_with_a_proof_only() {
     }
     let mut forged = Verdict::Welcome.bytes(&keys);
     forged[5] ^= 1;
-    assert!(Verdict::parse(&forged, &keys).expect_err("forged").contains("does not know the token"));
+    assert!(Verdict::parse(&forged, &keys).expect_err("forged").contains("does not have this token"));
     assert!(Verdict::parse(&[9; VERDICT_BYTES], &keys).is_err());
     assert_eq!(Verdict::WrongToken.bytes(&keys)[1..], [0; PROOF_BYTES], "a stranger learns nothing");
 }
@@ -105,9 +105,9 @@ fn cookies_name_their_stream_and_test() {
 #[test]
 fn a_frame_again_or_the_other_way_is_no_frame() {
     let keys = keys();
-    let mut framer = Framer::new(&keys, Way::ToServer);
+    let mut framer = Framer::new(&keys, FrameDirection::ToServer);
     let (first, second) = (framer.frame(b"one"), framer.frame(b"two"));
-    let read = |way: Way, frames: &[&[u8]]| -> Result<Vec<Vec<u8>>, String> {
+    let read = |way: FrameDirection, frames: &[&[u8]]| -> Result<Vec<Vec<u8>>, String> {
         let mut unframer = Unframer::new(&keys, way);
         let mut texts = Vec::new();
         for byte in frames.iter().flat_map(|frame| frame.iter()) {
@@ -115,19 +115,22 @@ fn a_frame_again_or_the_other_way_is_no_frame() {
         }
         Ok(texts)
     };
-    assert_eq!(read(Way::ToServer, &[&first, &second]).expect("both"), [b"one".to_vec(), b"two".to_vec()]);
-    assert!(read(Way::ToClient, &[&first]).is_err());
-    assert!(read(Way::ToServer, &[&first, &first]).is_err());
-    assert!(read(Way::ToServer, &[&second]).is_err());
+    assert_eq!(
+        read(FrameDirection::ToServer, &[&first, &second]).expect("both"),
+        [b"one".to_vec(), b"two".to_vec()]
+    );
+    assert!(read(FrameDirection::ToClient, &[&first]).is_err());
+    assert!(read(FrameDirection::ToServer, &[&first, &first]).is_err());
+    assert!(read(FrameDirection::ToServer, &[&second]).is_err());
 }
 
 #[test]
 fn a_frame_that_is_announced_too_long_is_refused_at_once() {
-    let mut unframer = Unframer::new(&keys(), Way::ToServer);
+    let mut unframer = Unframer::new(&keys(), FrameDirection::ToServer);
     let mut head = u32::MAX.to_be_bytes().to_vec();
     head.extend([0; TAG_BYTES]);
     assert!(unframer.take(&head).expect_err("too long").contains("4294967295"));
-    let mut unframer = Unframer::new(&keys(), Way::ToServer);
+    let mut unframer = Unframer::new(&keys(), FrameDirection::ToServer);
     assert!(unframer.take(&[0; HEAD_BYTES + 1]).is_err());
 }
 
@@ -136,7 +139,7 @@ proptest! {
     fn anything_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..600), cut in 1usize..40) {
         let _ = Hello::parse(&bytes).map(|hello| hello.map(|hello| hello.agrees()));
         prop_assert_eq!(keys().stream_of(&bytes, 1), None);
-        let mut unframer = Unframer::new(&keys(), Way::ToServer);
+        let mut unframer = Unframer::new(&keys(), FrameDirection::ToServer);
         for piece in bytes.chunks(cut) {
             let piece = &piece[..piece.len().min(unframer.wants())];
             match unframer.take(piece) {
@@ -153,9 +156,9 @@ proptest! {
         cut in 1usize..50,
     ) {
         let keys = keys();
-        let mut framer = Framer::new(&keys, Way::ToClient);
+        let mut framer = Framer::new(&keys, FrameDirection::ToClient);
         let bytes: Vec<u8> = texts.iter().flat_map(|text| framer.frame(text)).collect();
-        let mut unframer = Unframer::new(&keys, Way::ToClient);
+        let mut unframer = Unframer::new(&keys, FrameDirection::ToClient);
         let (mut at, mut read) = (0, Vec::new());
         while at < bytes.len() {
             let end = bytes.len().min(at + cut.min(unframer.wants()));
@@ -168,10 +171,10 @@ proptest! {
     #[test]
     fn every_changed_bit_is_seen(text in prop::collection::vec(any::<u8>(), 1..60), at in 0usize..80, bit in 0u8..8) {
         let keys = keys();
-        let mut bytes = Framer::new(&keys, Way::ToServer).frame(&text);
+        let mut bytes = Framer::new(&keys, FrameDirection::ToServer).frame(&text);
         let at = at % bytes.len();
         bytes[at] ^= 1 << bit;
-        let mut unframer = Unframer::new(&keys, Way::ToServer);
+        let mut unframer = Unframer::new(&keys, FrameDirection::ToServer);
         let mut rest = bytes.as_slice();
         let mut told = Ok(None);
         while !rest.is_empty() && matches!(told, Ok(None)) {

@@ -10,7 +10,7 @@ pub const OVERHEAD: usize = 64;
 /// Heap of a TaskManager: its framework's, and of each slot, whose events are garbage at once.
 pub const FRAMEWORK_HEAP: usize = 96;
 pub const SLOT_HEAP: usize = 160;
-pub const MOST_HEAP: usize = 16 << 10;
+pub const MAX_HEAP: usize = 16 << 10;
 /// Heap for windows whatever the number of slots: Q7 keeps the bids of a window and of the
 /// watermark's 4 s, 129,000 of them, which took 80 MiB (after full collections).
 const WINDOWS_HEAP: usize = 384;
@@ -32,7 +32,7 @@ const BUFFERS_SHARED: usize = 16;
 /// smallest.
 const SEGMENT_KIB: usize = 32;
 const SEGMENT_SLOTS: usize = 64;
-const LEAST_SEGMENT_KIB: usize = 4;
+const MIN_SEGMENT_KIB: usize = 4;
 
 /// The parts of a TaskManager's memory, MiB, and the size of a network buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,12 +45,12 @@ pub struct Sizes {
 
 impl Sizes {
     pub fn of(slots: usize, windows: bool) -> Sizes {
-        let heap = (FRAMEWORK_HEAP + SLOT_HEAP * slots).min(MOST_HEAP);
+        let heap = (FRAMEWORK_HEAP + SLOT_HEAP * slots).min(MAX_HEAP);
         if !windows {
             return Sizes { heap, managed: 0, network: NETWORK, segment_kib: SEGMENT_KIB };
         }
         let fewer = slots.div_ceil(SEGMENT_SLOTS).next_power_of_two();
-        let segment_kib = (SEGMENT_KIB / fewer).max(LEAST_SEGMENT_KIB);
+        let segment_kib = (SEGMENT_KIB / fewer).max(MIN_SEGMENT_KIB);
         let buffers = EXCHANGES * slots * (BUFFERS_A_CHANNEL * slots + BUFFERS_SHARED);
         let network = NETWORK.max((buffers * segment_kib).div_ceil(1 << 10));
         Sizes { heap: heap + WINDOWS_HEAP, managed: SLOT_MANAGED * slots, network, segment_kib }
@@ -78,7 +78,7 @@ impl Sizes {
     }
 }
 
-/// Memory that a cluster of so many slots takes, bytes.
+/// Memory of a cluster with this many slots, bytes.
 pub fn memory(slots: usize, windows: bool) -> u64 {
     let sizes = Sizes::of(slots, windows);
     // What the Java machine takes beside is as much as its code and its threads: 200 MiB in both.

@@ -1,6 +1,6 @@
 //! How a cluster is started and what is made of its logs, without one.
 
-use super::memory::{FRAMEWORK_HEAP, MOST_HEAP, SLOT_HEAP};
+use super::memory::{FRAMEWORK_HEAP, MAX_HEAP, SLOT_HEAP};
 use super::*;
 
 fn plan(cpus: &str) -> Plan {
@@ -32,7 +32,7 @@ fn collector_and_memory_are_fixed_whatever_the_cpus() {
         }
     }
     assert_eq!(Sizes::of(1, false).heap, FRAMEWORK_HEAP + SLOT_HEAP);
-    assert!(Sizes::of(4096, false).heap == MOST_HEAP && memory(1, false) < memory(2, false));
+    assert!(Sizes::of(4096, false).heap == MAX_HEAP && memory(1, false) < memory(2, false));
     let configuration = plan("0-1").configuration(Ports { rest: 8081, rpc: 6123 }, Path::new("/folder"));
     assert!(configuration.contains("numberOfTaskSlots: 2\n") && configuration.contains("rest.port: 8081\n"));
     let hosts = configuration.lines().filter(|line| line.contains("host:") || line.contains("address:"));
@@ -54,7 +54,7 @@ fn a_port_that_is_taken_is_said_so() {
 fn logs_are_told_by_what_they_say() {
     let log = b"one\n\n\tat a.b(C.java:1)\nCaused by: x\n\tat d\n\t... 3 more\nlast\x1b[0m\n";
     assert_eq!(last_lines(log), "Its last lines: one / Caused by: x / last[0m");
-    assert_eq!(last_lines(b"\n"), "It said nothing");
+    assert_eq!(last_lines(b"\n"), "It printed nothing");
 }
 
 #[test]

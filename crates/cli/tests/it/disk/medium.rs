@@ -98,7 +98,7 @@ fn another_medium_in_the_confirmed_device_is_left_alone() {
     device.change(&other);
     running.end().sane();
     let told = fs::read_to_string(run_files(out.path()).pop().expect("a run file")).expect("readable");
-    for words in ["holds another medium by now", "neither read nor written", "begin a new run"] {
+    for words in ["holds another medium by now", "neither read nor written", "start a new run"] {
         assert!(told.contains(words), "{words:?} is missing");
     }
 

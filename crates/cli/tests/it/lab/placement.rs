@@ -26,13 +26,12 @@ pub struct Truth {
     pairs: [(&'static str, Result<[u32; 2], &'static str>); 7],
 }
 
-const NO_SIBLINGS: Result<[u32; 2], &str> = Err("no two usable CPUs are SMT siblings");
-const NO_CLUSTER: Result<[u32; 2], &str> = Err("no two usable cores share an L2 or a cluster");
-const NO_SHARED_CACHE: Result<[u32; 2], &str> = Err("no two usable cores share a last-level cache");
-const ONE_CACHE: Result<[u32; 2], &str> =
-    Err("no package and node with usable CPUs of two last-level caches");
-const ONE_NODE: Result<[u32; 2], &str> = Err("no package with usable CPUs on two NUMA nodes");
-const ONE_PACKAGE: Result<[u32; 2], &str> = Err("usable CPUs on one package only");
+const NO_SIBLINGS: Result<[u32; 2], &str> = Err("needs SMT siblings");
+const NO_CLUSTER: Result<[u32; 2], &str> = Err("needs a shared L2");
+const NO_SHARED_CACHE: Result<[u32; 2], &str> = Err("needs two cores with a shared L3");
+const ONE_CACHE: Result<[u32; 2], &str> = Err("needs a second L3 in one package");
+const ONE_NODE: Result<[u32; 2], &str> = Err("needs a second NUMA node in one package");
+const ONE_PACKAGE: Result<[u32; 2], &str> = Err("needs a second package");
 
 pub const SHARED_L3: Truth = Truth {
     machine: "shared-l3",

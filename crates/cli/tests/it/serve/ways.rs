@@ -91,7 +91,7 @@ fn a_client_of_version_4_is_one_for_a_server_on_all_addresses() {
     assert!(told.contains("\nseats "), "where its tasks sit: {told}");
     assert!(run.bandwidths() > 0);
     let notes = run.texts("notes");
-    assert!(notes.iter().any(|note| note.contains("sat on its CPUs ")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("ran on its CPUs ")), "{notes:?}");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_server_without_a_process_to_spare_goes_on() {
     let mut told = Vec::new();
     let _ = stream.read_to_end(&mut told);
     let told = String::from_utf8_lossy(&told).into_owned();
-    assert!(told.contains("no process for a session"), "{told:?}");
+    assert!(told.contains("cannot start a process for a session"), "{told:?}");
     assert!(server.child.try_wait().expect("a child").is_none(), "it ended");
     let pid = server.child.id().to_string();
     // Its own user may raise it.

@@ -1,4 +1,5 @@
-//! Windows of two things in turn, so that what moves both cancels out of their difference.
+//! Two workloads in alternating windows, so that drift common to both cancels out of their
+//! difference.
 
 use anyhow::Context;
 use model::Form;
@@ -9,35 +10,36 @@ use super::columns::Columns;
 use super::{Point, Sampler};
 
 impl Sampler<'_> {
-    /// Times windows of two things in turn, a point each. `body` does so many iterations of the
-    /// first (0) or the second (1) and reports their nanoseconds. At the second point stands as
-    /// `longer`, window by window, by how many ns a unit of the first one's work takes longer.
-    pub fn time_in_turn(
+    /// Times two workloads in alternating windows, a point each. `body` runs the given number of
+    /// iterations of workload 0 or 1 and returns their nanoseconds. Emits metric `longer` at the
+    /// second point: for each window, ns per unit of work of the first less the second.
+    pub fn time_alternating(
         &mut self,
         points: [Point; 2],
         longer: MetricId,
         mut body: impl FnMut(usize, u64) -> anyhow::Result<f64>,
     ) -> anyhow::Result<()> {
-        self.timed_in_turn(points, longer, &mut body)
+        self.time_alternating_dyn(points, longer, &mut body)
     }
 
-    fn timed_in_turn(
+    /// Not generic, so that it is compiled once.
+    fn time_alternating_dyn(
         &mut self,
         points: [Point; 2],
         longer: MetricId,
         body: &mut dyn FnMut(usize, u64) -> anyhow::Result<f64>,
     ) -> anyhow::Result<()> {
-        let (mut iterations, mut deviations) = ([0; 2], [0.0; 2]);
+        let (mut iterations, mut linearities) = ([0; 2], [0.0; 2]);
         for (which, point) in points.iter().enumerate() {
             let window_ns = self.windows.window_ns * point.stretch;
             let mut one = |iterations| body(which, iterations);
             iterations[which] = calibrate(window_ns, &mut one).context("while calibrating")?;
-            deviations[which] = linearity(iterations[which], &mut one)?;
+            linearities[which] = linearity(iterations[which], &mut one)?;
         }
         let mut columns = [Columns::default(), Columns::default()];
         let begin = self.clock.now();
         for window in 0..self.windows.warm_up + self.windows.count {
-            // Neither is always the one that finds the caches as the other left them.
+            // The order swaps each round, so neither always finds the caches of the other.
             for which in if window % 2 == 0 { [0, 1] } else { [1, 0] } {
                 let before = self.gauge();
                 let ns = body(which, iterations[which])?;
@@ -49,11 +51,12 @@ impl Sampler<'_> {
                 break;
             }
         }
-        let mut all = points.into_iter().zip(columns).zip(deviations).map(|((point, columns), linearity)| {
-            let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
-            let metrics = point.metrics();
-            columns.samples(point.params, metrics, warm_up, Some(linearity))
-        });
+        let mut all =
+            points.into_iter().zip(columns).zip(linearities).map(|((point, columns), linearity)| {
+                let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
+                let metrics = point.metrics();
+                columns.samples(point.params, metrics, warm_up, Some(linearity))
+            });
         let (Some(first), Some(second)) = (all.next(), all.next()) else { return Ok(()) };
         let each = [&first, &second].map(|samples| samples.values(Form::TimePerWork { scale: 1.0 }));
         let differences: Vec<Vec<f64>> =
@@ -78,7 +81,7 @@ mod tests {
         // units.
         let mut moved = 0.0;
         let all = with_sampler(|sampler| {
-            sampler.time_in_turn(points, metric::TRANSLATION, |which, iterations| {
+            sampler.time_alternating(points, metric::TRANSLATION, |which, iterations| {
                 moved += 5.0;
                 let each = [130.0, 100.0][which];
                 Ok(iterations as f64 * each + moved)

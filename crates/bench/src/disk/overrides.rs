@@ -1,7 +1,7 @@
 //! Blocks, depths, jobs, an engine, a time and a rate that the user wants instead of the profile's.
 
 use super::cases::{
-    BYTES, FILL_RATE, MOST_BUFFERS, PACED_LEAST, PACED_S, POINTS, SPREAD, Shape, file_bytes, grid, is_raw,
+    BYTES, FILL_RATE, MAX_BUFFERS, PACED_LEAST, PACED_S, POINTS, SPREAD, Shape, file_bytes, grid, is_raw,
     points_input, pollable, shapes, usual_file,
 };
 use super::way::{ASKING, Engines, with_time};
@@ -11,9 +11,9 @@ use model::vocabulary::disk as ids;
 use model::vocabulary::{BenchId, ParamId};
 use sys::uring;
 
-/// What is wanted of the disk rows; what is empty is left to the profile.
+/// What the user sets for disk benchmarks; what is empty is left to the profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wish {
+pub struct Overrides {
     /// Bytes of an I/O of `disk.sequential` and `disk.random`.
     pub blocks: Vec<u64>,
     /// I/Os in flight of each of their jobs.
@@ -31,7 +31,7 @@ pub struct Wish {
 /// Rows whose points and jobs can be chosen.
 const CHOSEN: [BenchId; 2] = [ids::SEQUENTIAL, ids::RANDOM];
 
-impl Wish {
+impl Overrides {
     /// What of it none of these rows could do, in words that say what to do instead.
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
         let measured = |ids: &[BenchId]| benches.iter().any(|bench| ids.contains(&bench.id));
@@ -39,28 +39,23 @@ impl Wish {
         let other = self.rate.is_some() || self.engine.is_some() || self.seconds.is_some();
         if (points || other) && !benches.iter().any(|bench| bench.group() == "disk") {
             return Some(
-                "--block, --depth, --jobs, --engine, --io-time and --io-rate belong to the disk rows: add --only disk".into(),
+                "--block, --depth, --jobs, --engine, --io-time and --io-rate are for disk benchmarks: add --only disk".into(),
             );
         }
         if (self.engine.is_some() || self.seconds.is_some()) && !measured(&ASKING) {
             return Some(format!(
-                "--engine and --io-time are for {}, and none of them is going to be measured: add --only disk.random",
+                "--engine and --io-time are for {}, none of which is selected: add --only disk.random",
                 ASKING.map(BenchId::as_str).join(", ")
             ));
         }
         if points && !measured(&CHOSEN) {
             return Some(
-                "--block, --depth and --jobs are for disk.sequential and disk.random, and neither is going to be \
-                 measured: add --only disk.random"
+                "--block, --depth and --jobs are for disk.sequential and disk.random, which are not selected: add --only disk.random"
                     .into(),
             );
         }
         if self.rate.is_some() && !measured(&[ids::PACED]) {
-            return Some(
-                "--io-rate is for disk.paced, which is not going to be measured (a quick run has it where it is named): \
-                 add --only disk.paced"
-                    .into(),
-            );
+            return Some("--io-rate is for disk.paced, which is not selected: add --only disk.paced".into());
         }
         grid(&self.blocks, &self.depths).into_iter().find_map(too_large)
     }
@@ -69,14 +64,13 @@ impl Wish {
 /// Why a job cannot have the buffers of a point.
 fn too_large(shape: Shape) -> Option<String> {
     let bytes = shape.block * u64::from(shape.depth);
-    (bytes > MOST_BUFFERS).then(|| {
+    (bytes > MAX_BUFFERS).then(|| {
         format!(
-            "blocks of {} at depth {} need {} MiB of buffers for each job, and {} MiB is the most: name a smaller block or \
-             depth",
+            "blocks of {} at depth {} need {} MiB of buffers for each job; the limit is {} MiB: choose a smaller block or depth",
             in_words(shape.block),
             shape.depth,
             bytes >> 20,
-            MOST_BUFFERS >> 20
+            MAX_BUFFERS >> 20
         )
     })
 }
@@ -91,25 +85,25 @@ fn in_words(block: u64) -> String {
 }
 
 /// The candidates of a plan, those of the disk rows with the points that are wanted.
-pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Candidate> {
+pub fn wished(candidates: Vec<Candidate>, overrides: &Overrides, scope: &Scope) -> Vec<Candidate> {
     let engines = Engines { refused: uring::why_unavailable(), pollable: pollable(scope) };
     let mut all: Vec<Candidate> = Vec::new();
     for mut candidate in candidates {
         let bench = candidate.case.id();
         let asks = bench.is_some_and(|bench| ASKING.contains(&bench));
-        if asks && !engines.give(&mut candidate, wish.engine) {
+        if asks && !engines.give(&mut candidate, overrides.engine) {
             continue;
         }
         let mut impossible = Vec::new();
         match bench {
             Some(bench) if CHOSEN.contains(&bench) => {
-                with_jobs(&mut candidate, wish, scope);
-                impossible = with_points(&mut candidate, wish, scope);
+                with_jobs(&mut candidate, overrides, scope);
+                impossible = with_points(&mut candidate, overrides, scope);
             }
-            Some(ids::PACED) => with_rate(&mut candidate, wish),
+            Some(ids::PACED) => with_rate(&mut candidate, overrides),
             _ => {}
         }
-        if let Some(seconds) = wish.seconds.filter(|_| asks) {
+        if let Some(seconds) = overrides.seconds.filter(|_| asks) {
             with_time(&mut candidate, seconds, scope);
         }
         // Two rates of the profile are one where the user named one, and so are its numbers of
@@ -125,16 +119,16 @@ pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Can
     all
 }
 
-fn with_jobs(candidate: &mut Candidate, wish: &Wish, scope: &Scope) {
-    let Some(jobs) = wish.jobs else { return };
+fn with_jobs(candidate: &mut Candidate, overrides: &Overrides, scope: &Scope) {
+    let Some(jobs) = overrides.jobs else { return };
     let before = candidate.case.placement.seats.len().max(1) as u64;
     candidate.case.params.remove(ids::param::JOBS);
     candidate.case.placement = match jobs {
-        1 => match scope.floor.one_cpu("job") {
+        1 => match scope.placements.one_cpu("job") {
             Ok(one) => one,
             Err(_) => return,
         },
-        _ => scope.floor.spread("job", jobs),
+        _ => scope.placements.spread("job", jobs),
     };
     if candidate.case.placement.name == SPREAD {
         candidate.case.params.insert(ids::param::JOBS, jobs as u64);
@@ -157,9 +151,12 @@ fn with_jobs(candidate: &mut Candidate, wish: &Wish, scope: &Scope) {
 
 /// Gives a candidate the points that are wanted; those of them that cannot be are returned, each
 /// with the reason.
-fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Candidate> {
+fn with_points(candidate: &mut Candidate, overrides: &Overrides, scope: &Scope) -> Vec<Candidate> {
     let usual = shapes(&candidate.case);
-    if (wish.blocks.is_empty() && wish.depths.is_empty()) || usual.is_empty() || candidate.unmet.is_some() {
+    if (overrides.blocks.is_empty() && overrides.depths.is_empty())
+        || usual.is_empty()
+        || candidate.unmet.is_some()
+    {
         return Vec::new();
     }
     let kept = |mut own: Vec<u64>| {
@@ -167,7 +164,7 @@ fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Can
         own.dedup();
         own
     };
-    let blocks = match wish.blocks.as_slice() {
+    let blocks = match overrides.blocks.as_slice() {
         [] => kept(usual.iter().map(|shape| shape.block).collect()),
         blocks => blocks.to_vec(),
     };
@@ -176,7 +173,7 @@ fn with_points(candidate: &mut Candidate, wish: &Wish, scope: &Scope) -> Vec<Can
     // What blocks, and what goes through the page cache with readahead, has one I/O in flight.
     let alone =
         text(ids::param::ENGINE) == Some("psync") || (candidate.case.bench == ids::SEQUENTIAL && !direct);
-    let depths: Vec<u32> = match wish.depths.as_slice() {
+    let depths: Vec<u32> = match overrides.depths.as_slice() {
         _ if alone => vec![1],
         [] => kept(usual.iter().map(|shape| u64::from(shape.depth)).collect())
             .into_iter()
@@ -234,8 +231,8 @@ fn uneven(shape: Shape, scope: &Scope) -> Option<String> {
     })
 }
 
-fn with_rate(candidate: &mut Candidate, wish: &Wish) {
-    let Some(rate) = wish.rate else { return };
+fn with_rate(candidate: &mut Candidate, overrides: &Overrides) {
+    let Some(rate) = overrides.rate else { return };
     let usual =
         candidate.case.params.get(ids::param::RATE).and_then(|value| value.number()).unwrap_or(rate as f64);
     let seconds = |rate: f64| (PACED_LEAST as f64 / rate).max(PACED_S);
@@ -247,14 +244,14 @@ fn with_rate(candidate: &mut Candidate, wish: &Wish) {
 mod tests {
     use super::super::BENCHMARKS;
     use super::*;
-    use crate::placement::Floor;
+    use crate::placement::Placements;
     use crate::{Depth, Scope, Windows};
     use machine::disk::Block;
     use machine::{Directory, Disk, Machine};
 
-    /// What the rows offer, as wished, on a machine with so many CPUs and a disk whose blocks have
-    /// so many bytes.
-    fn offered_on(cpus: u32, logical: u32, wish: &Wish) -> Vec<Candidate> {
+    /// What the rows offer with these overrides on a machine with this many CPUs and a disk whose
+    /// blocks have this many bytes.
+    fn offered_on(cpus: u32, logical: u32, overrides: &Overrides) -> Vec<Candidate> {
         let mut machine = Machine::default();
         machine.cpus.online = (0..cpus).collect();
         let blocks = [("vda1", None), ("vda", Some(logical))];
@@ -265,21 +262,21 @@ mod tests {
         };
         machine.disk = Some(Disk { stack: blocks.map(block).into(), ..Disk::default() });
         machine.directory = Some(Directory { free_bytes: Some(1 << 40), ..Directory::default() });
-        let floor = Floor::of(&machine);
+        let placements = Placements::of(&machine);
         let scope = Scope {
             machine: &machine,
-            floor: &floor,
+            placements: &placements,
             depth: Depth::Full,
             memory_bytes: 1 << 30,
             windows: Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 },
             all: false,
         };
         let all = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope)).collect();
-        wished(all, wish, &scope)
+        wished(all, overrides, &scope)
     }
 
-    fn offered(wish: &Wish) -> Vec<Candidate> {
-        offered_on(1, 512, wish)
+    fn offered(overrides: &Overrides) -> Vec<Candidate> {
+        offered_on(1, 512, overrides)
     }
 
     fn of<'a>(all: &'a [Candidate], key: &str) -> &'a Candidate {
@@ -289,8 +286,13 @@ mod tests {
 
     #[test]
     fn the_users_blocks_and_depths_take_the_profiles_place() {
-        let wish = Wish { blocks: vec![8192, 1 << 20], depths: vec![2], rate: Some(300), ..Wish::default() };
-        let (usual, all) = (offered(&Wish::default()), offered(&wish));
+        let overrides = Overrides {
+            blocks: vec![8192, 1 << 20],
+            depths: vec![2],
+            rate: Some(300),
+            ..Overrides::default()
+        };
+        let (usual, all) = (offered(&Overrides::default()), offered(&overrides));
         let of = |all: &[Candidate], key: &str| {
             let found = of(all, key);
             (shapes(&found.case), found.seconds)
@@ -313,53 +315,57 @@ mod tests {
 
     #[test]
     fn what_no_row_could_do_is_refused_in_words() {
-        let nothing = Wish::default();
-        let (block, rate) =
-            (Wish { blocks: vec![4096], ..nothing.clone() }, Wish { rate: Some(500), ..nothing.clone() });
-        let jobs = Wish { jobs: Some(4), ..nothing.clone() };
-        let says = |wish: &Wish, ids: &[BenchId], words: &str| {
-            let why = wish.refused(&rows(ids)).expect("refused");
+        let nothing = Overrides::default();
+        let (block, rate) = (
+            Overrides { blocks: vec![4096], ..nothing.clone() },
+            Overrides { rate: Some(500), ..nothing.clone() },
+        );
+        let jobs = Overrides { jobs: Some(4), ..nothing.clone() };
+        let says = |overrides: &Overrides, ids: &[BenchId], words: &str| {
+            let why = overrides.refused(&rows(ids)).expect("refused");
             assert!(why.contains(words), "{why}");
         };
-        says(&block, &[], "belong to the disk rows");
+        says(&block, &[], "are for disk benchmarks");
         says(&rate, &[ids::RANDOM], "--only disk.paced");
         says(&block, &[ids::SYNC, ids::PACED], "--only disk.random");
         says(&jobs, &[ids::PACED], "--only disk.random");
-        let deep = Wish { blocks: vec![1 << 20, 4 << 20], depths: vec![32], ..nothing.clone() };
+        let deep = Overrides { blocks: vec![1 << 20, 4 << 20], depths: vec![32], ..nothing.clone() };
         says(&deep, &[ids::RANDOM], "blocks of 4M at depth 32 need 128 MiB");
-        let fits = Wish { blocks: vec![1 << 20, 2 << 20], ..deep };
-        for (wish, ids) in [
+        let fits = Overrides { blocks: vec![1 << 20, 2 << 20], ..deep };
+        for (overrides, ids) in [
             (&nothing, [ids::SYNC].as_slice()),
             (&fits, &[ids::SEQUENTIAL]),
             (&rate, &[ids::SYNC, ids::PACED]),
             (&jobs, &[ids::RANDOM]),
         ] {
-            assert_eq!(wish.refused(&rows(ids)), None);
+            assert_eq!(overrides.refused(&rows(ids)), None);
         }
     }
 
     #[test]
     fn points_that_cannot_be_are_in_the_plan_with_the_reason() {
         // The profile's depths reach 128, and 64 MiB of buffers are for 8 blocks of 8 MiB.
-        let all = offered(&Wish { blocks: vec![8 << 20], ..Wish::default() });
+        let all = offered(&Overrides { blocks: vec![8 << 20], ..Overrides::default() });
         let read = of(&all, "disk.random@one-cpu?cache=direct&op=read");
         assert!(read.unmet.is_none() && shapes(&read.case).iter().all(|shape| shape.depth <= 8));
         let deep = of(&all, "disk.random@one-cpu?block=8388608&cache=direct&depth=128&op=read");
         assert!(deep.unmet.as_ref().is_some_and(|why| why.contains("1024 MiB")), "{:?}", deep.unmet);
         // Sectors of 4096 bytes: what goes past the cache cannot be smaller, what goes through it
         // can.
-        let all = offered_on(1, 4096, &Wish { blocks: vec![512], depths: vec![1], ..Wish::default() });
+        let all =
+            offered_on(1, 4096, &Overrides { blocks: vec![512], depths: vec![1], ..Overrides::default() });
         let direct = of(&all, "disk.random@one-cpu?cache=direct&op=read");
         let why = direct.unmet.as_ref().expect("impossible");
         assert!(why.contains("blocks of 512") && why.contains("4096 bytes of a block of vda"), "{why}");
         assert!(of(&all, "disk.random@one-cpu?cache=buffered&op=read").unmet.is_none());
-        let even = offered_on(1, 512, &Wish { blocks: vec![512], depths: vec![1], ..Wish::default() });
+        let even =
+            offered_on(1, 512, &Overrides { blocks: vec![512], depths: vec![1], ..Overrides::default() });
         assert!(of(&even, "disk.random@one-cpu?cache=direct&op=read").unmet.is_none());
     }
 
     #[test]
     fn the_profiles_own_points_are_all_measured() {
-        for candidate in offered_on(4, 512, &Wish::default()) {
+        for candidate in offered_on(4, 512, &Overrides::default()) {
             for shape in shapes(&candidate.case) {
                 // Paced I/O has its depth for the worst case only.
                 assert_eq!(too_large(shape), None, "{}", candidate.case.key());
@@ -372,13 +378,13 @@ mod tests {
         let cpus = |candidate: &Candidate| -> Vec<u32> {
             candidate.case.placement.seats.iter().flat_map(|seat| seat.cpus.iter()).collect()
         };
-        let of_jobs = |jobs| offered_on(4, 512, &Wish { jobs: Some(jobs), ..Wish::default() });
+        let of_jobs = |jobs| offered_on(4, 512, &Overrides { jobs: Some(jobs), ..Overrides::default() });
         let all = of_jobs(6);
         let six = of(&all, "disk.random@spread?cache=direct&jobs=6&op=read");
         assert_eq!(cpus(six), [0, 1, 2, 3, 0, 1]);
         let both = all.iter().filter(|one| one.case.bench == ids::RANDOM && one.unmet.is_none());
         assert!(both.clone().count() > 2 && both.clone().all(|one| cpus(one).len() == 6));
-        let usual = offered_on(4, 512, &Wish::default());
+        let usual = offered_on(4, 512, &Overrides::default());
         let one = of(&usual, "disk.random@one-cpu?cache=direct&op=read");
         assert_eq!(six.memory_bytes, one.memory_bytes * 6);
         assert!(six.seconds > one.seconds, "six files are filled");
@@ -390,8 +396,8 @@ mod tests {
 
     #[test]
     fn another_time_is_another_case_and_takes_as_long() {
-        let long = offered(&Wish { seconds: Some(300), ..Wish::default() });
-        let usual = offered(&Wish::default());
+        let long = offered(&Overrides { seconds: Some(300), ..Overrides::default() });
+        let usual = offered(&Overrides::default());
         let sustained = of(&long, "disk.sustained@one-cpu?cache=direct&op=write&seconds=300");
         let before = of(&usual, "disk.sustained@one-cpu?cache=direct&op=write");
         assert!((sustained.seconds - before.seconds - 240.0).abs() < 1e-6);
@@ -401,12 +407,12 @@ mod tests {
 
     #[test]
     fn more_cores_than_jobs_are_taken_evenly() {
-        let all = offered_on(96, 512, &Wish::default());
+        let all = offered_on(96, 512, &Overrides::default());
         let many = of(&all, "disk.random@spread?cache=direct&jobs=64&op=read");
         let cpus: Vec<u32> = many.case.placement.seats.iter().flat_map(|seat| seat.cpus.iter()).collect();
         assert_eq!((cpus.len(), cpus[0], cpus[63]), (64, 0, 94));
         assert!(cpus.windows(2).all(|pair| pair[1] - pair[0] == 1 || pair[1] - pair[0] == 2), "{cpus:?}");
         let key = "disk.random@one-per-core?cache=direct&op=read";
-        assert!(offered_on(64, 512, &Wish::default()).iter().any(|one| one.case.key() == key));
+        assert!(offered_on(64, 512, &Overrides::default()).iter().any(|one| one.case.key() == key));
     }
 }

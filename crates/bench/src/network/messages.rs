@@ -1,8 +1,9 @@
-//! Requests and replies of a session, with the bounds that a server holds whoever asks.
+//! Requests and replies on the control connection of a session, and the limits that a server
+//! enforces for every client. Serialized names are those of protocol version 1 and stay.
 
 use serde::{Deserialize, Serialize};
 
-use super::beat::Beat;
+use super::window_schedule::WindowSchedule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -21,6 +22,7 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Of a case's parameter; a case without one sends.
     pub fn of(text: Option<&str>) -> Direction {
         match text {
             Some("receive") => Direction::Receive,
@@ -40,30 +42,31 @@ pub enum Side {
 /// Data for a while over fresh connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Counts the tests of a session: cookies of an earlier one are of no use.
+    /// Number of the test in its session; data of an earlier test is rejected by it.
     pub test: u32,
     pub protocol: Protocol,
     pub direction: Direction,
     pub streams: u32,
-    /// Size of a message.
+    /// Size of a message, bytes.
     pub bytes: u32,
-    pub beat: Beat,
-    /// Bits a second of each direction, all streams together.
+    #[serde(rename = "beat")]
+    pub schedule: WindowSchedule,
+    /// Bits per second in each direction, all streams together.
     pub rate: Option<f64>,
     pub congestion: Option<String>,
-    /// Socket buffers of the sender and of the receiver, as they are asked for.
+    /// Requested socket buffers of the sender and of the receiver, bytes.
     pub buffers: Option<[u32; 2]>,
-    /// Share of its time that the client, and the server, burns CPU.
+    /// Share of time (0 to 0.9) that the client and the server burn CPU.
     pub burn: [f64; 2],
-    /// CPUs of the server's tasks, in turn; none: it chooses.
+    /// CPUs of the server's tasks, round-robin; empty: the server chooses.
     pub cpus: Vec<u32>,
-    /// One more connection, of TCP, whose messages come back meanwhile.
+    /// Whether a TCP ping-pong connection runs during the transfer.
     pub echo: bool,
 }
 
-/// Messages that come back.
+/// A test in which each message is answered before the next is sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Echo {
+pub struct PingPong {
     pub test: u32,
     pub protocol: Protocol,
     pub congestion: Option<String>,
@@ -75,12 +78,14 @@ pub struct Echo {
 pub enum Request {
     Describe,
     Transfer(Transfer),
-    Echo(Echo),
-    /// Connections to be accepted, given a byte and forgotten.
-    Greet(Echo),
-    /// What was prepared begins.
+    #[serde(rename = "echo")]
+    PingPong(PingPong),
+    /// A test of connections: each is accepted, gets one byte and is closed.
+    #[serde(rename = "greet")]
+    Connect(PingPong),
+    /// Starts the test that was prepared.
     Go,
-    /// What goes on ends.
+    /// Ends the running test.
     Stop,
 }
 
@@ -90,110 +95,116 @@ pub enum Reply {
     Description(String),
     /// Data goes to this port.
     Port(u16),
-    /// The first datagram of this stream is there: it need not be said again. Told over the link,
-    /// where it cannot be lost.
-    Heard(u32),
+    /// The server has the first datagram of this stream, so the client may stop resending it. Goes
+    /// over the control connection, which loses nothing.
+    #[serde(rename = "heard")]
+    FirstDatagram(u32),
     Ready,
     Report(Box<Report>),
     Refused(String),
 }
 
-/// Bytes so far at a moment.
+/// Bytes so far at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Mark {
-    /// From the test's begin, ns.
+pub struct ByteCount {
+    /// Since the start of the test, ns.
     pub ns: f64,
     pub sent: u64,
     pub received: u64,
 }
 
-/// What one end saw of a test.
+/// The results of a test at one end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// At the edges of all windows, those of the start included.
-    pub marks: Vec<Mark>,
-    /// All in all, when it was over.
+    /// At the edges of all windows, the warm-up included.
+    pub marks: Vec<ByteCount>,
+    /// Totals at the end of the test, bytes.
     pub sent: u64,
     pub received: u64,
     pub sent_messages: u64,
     pub received_messages: u64,
     pub reordered: u64,
     pub duplicated: u64,
-    /// Everything was read to its end; else what was still on its way was given up.
+    /// Whether all data was read to its end; otherwise data in flight was dropped.
     pub drained: bool,
-    /// What was found to be wrong with what came.
+    /// The first error in the data that arrived.
     pub wrong: Option<String>,
-    pub account: Account,
-    /// Of the connections that this end sends over.
+    #[serde(rename = "account")]
+    pub cpu_costs: CpuCosts,
+    /// TCP state of the connections that this end sends over.
     pub tcp: Option<Sending>,
-    /// Of the connections that it receives over.
+    /// Receive buffer of the connections that it receives over, bytes.
     pub receive_buffer: Option<f64>,
     pub congestion: Option<String>,
-    /// CPUs that its tasks sat on, one after another.
+    /// CPUs on which its tasks ran, in the order of tasks.
     pub cpus: Vec<u32>,
 }
 
-/// Costs of the counted windows; shares 0 to 1.
+/// CPU costs of the counted windows; shares are 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Account {
+pub struct CpuCosts {
     pub busy: Option<f64>,
     pub softirq: Option<f64>,
+    /// Time that tasks waited for a CPU.
     pub wait: Option<f64>,
     pub throttled: Option<f64>,
-    /// 1/s.
+    /// Dropped packets and messages per second.
     pub drops: Option<f64>,
 }
 
-/// What TCP says of the senders, over the counted windows: sums and means of all streams.
+/// TCP state of the senders over the counted windows: sums and means of all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sending {
-    /// 1/s; of them those that had arrived before.
+    /// Retransmitted packets per second.
     pub retransmits: f64,
+    /// Retransmitted packets per second that had already arrived.
     pub duplicates: Option<f64>,
     pub rwnd_limited: Option<f64>,
     pub sndbuf_limited: Option<f64>,
     pub busy: Option<f64>,
+    /// Congestion window, segments.
     pub cwnd: f64,
     pub rtt_us: f64,
     pub rtt_min_us: Option<f64>,
-    /// Bits a second.
+    /// Bits per second.
     pub delivery_rate: Option<f64>,
+    /// Bytes.
     pub send_buffer: Option<f64>,
 }
 
-pub const MOST_STREAMS: u32 = 128;
+pub const MAX_STREAMS: u32 = 128;
 /// Longest test, ms.
 const LONGEST_MS: u64 = 60_000;
-const MOST_WINDOWS: usize = 500;
+const MAX_WINDOWS: usize = 500;
 
 impl Transfer {
-    /// Whether a server does that for anybody; why not.
+    /// An error that names the limit which the request exceeds.
     pub fn check(&self) -> Result<(), String> {
         let largest = if self.protocol == Protocol::Udp { 65_507 } else { 1 << 20 };
-        let Beat { window_ms, warm_up, count } = self.beat;
+        let WindowSchedule { window_ms, warm_up, count } = self.schedule;
         let windows = warm_up.saturating_add(count);
         let share = |value: f64| (0.0..=0.9).contains(&value);
         let bounds = [
-            ((1..=MOST_STREAMS).contains(&self.streams), "1 to 128 streams"),
-            ((16..=largest).contains(&self.bytes), "messages of 16 bytes to 1 MiB, of 65507 bytes over UDP"),
-            (window_ms > 0 && count > 0 && windows <= MOST_WINDOWS, "1 to 500 windows"),
-            (window_ms.saturating_mul(windows as u64) <= LONGEST_MS, "a minute"),
-            (self.rate.is_none_or(|rate| (1e3..=1e13).contains(&rate)), "rates of 1 kbit/s to 10 Tbit/s"),
-            (self.burn.into_iter().all(share), "burning up to 0.9 of its time"),
-            (!self.echo || self.protocol == Protocol::Tcp, "echoes beside TCP"),
+            ((1..=MAX_STREAMS).contains(&self.streams), "1–128 streams"),
+            ((16..=largest).contains(&self.bytes), "messages of 16 bytes to 1 MiB, over UDP to 65,507 bytes"),
+            (window_ms > 0 && count > 0 && windows <= MAX_WINDOWS, "1–500 samples"),
+            (window_ms.saturating_mul(windows as u64) <= LONGEST_MS, "a test of 60 s"),
+            (self.rate.is_none_or(|rate| (1e3..=1e13).contains(&rate)), "a rate of 1 kbit/s to 10 Tbit/s"),
+            (self.burn.into_iter().all(share), "90 % of the time for burning CPU"),
+            (!self.echo || self.protocol == Protocol::Tcp, "a ping-pong connection with TCP only"),
             (
                 self.buffers.is_none_or(|sizes| sizes.into_iter().all(|size| size <= 1 << 30)),
-                "buffers up to 1 GiB",
+                "buffers of 1 GiB",
             ),
         ];
         if let Some((_, what)) = bounds.into_iter().find(|(holds, _)| !holds) {
-            return Err(format!("the other end does no more than {what}"));
+            return Err(format!("the other end's limit is {what}"));
         }
         check_name(self.congestion.as_deref())
     }
 }
 
-impl Echo {
+impl PingPong {
     pub fn check(&self) -> Result<(), String> {
         check_name(self.congestion.as_deref())
     }
@@ -202,9 +213,10 @@ impl Echo {
 /// Names of congestion controls are short words.
 fn check_name(name: Option<&str>) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match name.is_none_or(|name| (1..16).contains(&name.len()) && name.chars().all(plain)) {
-        true => Ok(()),
-        false => Err("that is no name of a congestion control".to_string()),
+    if name.is_none_or(|name| (1..16).contains(&name.len()) && name.chars().all(plain)) {
+        Ok(())
+    } else {
+        Err("invalid name of a congestion control".to_string())
     }
 }
 
@@ -219,7 +231,7 @@ mod tests {
             direction: Direction::Send,
             streams: 1,
             bytes: 4096,
-            beat: Beat { window_ms: 2, warm_up: 1, count: 3 },
+            schedule: WindowSchedule { window_ms: 2, warm_up: 1, count: 3 },
             rate: None,
             congestion: None,
             buffers: None,
@@ -233,15 +245,15 @@ mod tests {
     fn a_server_has_bounds() {
         assert_eq!(transfer().check(), Ok(()));
         let udp = Transfer { protocol: Protocol::Udp, bytes: 65_508, ..transfer() };
-        let hour = Beat { window_ms: u64::MAX, warm_up: usize::MAX, count: 2 };
+        let hour = WindowSchedule { window_ms: u64::MAX, warm_up: usize::MAX, count: 2 };
         for wrong in [
             Transfer { streams: 0, ..transfer() },
             Transfer { streams: 129, ..transfer() },
             Transfer { bytes: 8, ..transfer() },
             udp,
-            Transfer { beat: hour, ..transfer() },
-            Transfer { beat: Beat { window_ms: 30_001, warm_up: 1, count: 1 }, ..transfer() },
-            Transfer { beat: Beat { window_ms: 1, warm_up: 0, count: 0 }, ..transfer() },
+            Transfer { schedule: hour, ..transfer() },
+            Transfer { schedule: WindowSchedule { window_ms: 30_001, warm_up: 1, count: 1 }, ..transfer() },
+            Transfer { schedule: WindowSchedule { window_ms: 1, warm_up: 0, count: 0 }, ..transfer() },
             Transfer { rate: Some(f64::NAN), ..transfer() },
             Transfer { burn: [0.0, 1.5], ..transfer() },
             Transfer { buffers: Some([1, u32::MAX]), ..transfer() },

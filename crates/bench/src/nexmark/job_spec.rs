@@ -1,4 +1,4 @@
-//! What a visit is told by its case.
+//! What a case prescribes for a visit.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use super::{APART, ELSEWHERE, HOME, JAR, JAVA, PORT, ROUNDS, SLOTS, STEP, TASKMA
 use super::{JOB, cluster_of, field, file, keeps_windows};
 use model::{Case, CpuSet};
 
-/// What a visit is told.
-pub struct Told {
+/// A job as its case describes it.
+pub struct JobSpec {
     pub query: String,
     /// Whether its query keeps windows.
     pub windows: bool,
@@ -30,16 +30,15 @@ pub enum Target {
     },
 }
 
-impl Told {
-    pub fn of(case: &Case) -> anyhow::Result<Told> {
+impl JobSpec {
+    pub fn of(case: &Case) -> anyhow::Result<JobSpec> {
         let input = |name: &str| case.inputs.get(name).map(String::as_str);
         let number = |name: &str| -> anyhow::Result<f64> {
             let number =
                 input(name).and_then(|text| text.parse().ok()).filter(|n: &f64| n.is_finite() && *n > 0.0);
             number.with_context(|| format!("the case has no number {name}"))
         };
-        let jar =
-            input(JAR).context("no Flink is known to this verb: `assay run --only nexmark` finds one")?;
+        let jar = input(JAR).context("this command has no Flink: run `assay run --only nexmark`")?;
         let mut length =
             Length { rounds: number(ROUNDS)? as u32, step_s: number(STEP)?, warm_up_s: number(WARM_UP)? };
         let windows = keeps_windows(&case.bench);
@@ -55,7 +54,7 @@ impl Told {
             None => {
                 ensure!(!cpus.is_empty(), "the case has no CPUs for a TaskManager");
                 let own = |name: &str| {
-                    input(name).map(PathBuf::from).with_context(|| format!("the case does not tell {name}"))
+                    input(name).map(PathBuf::from).with_context(|| format!("the case has no {name}"))
                 };
                 let elsewhere = input(ELSEWHERE).and_then(CpuSet::parse_list);
                 let plan = Plan {
@@ -63,7 +62,7 @@ impl Told {
                     flink: own(HOME)?,
                     dir: file::directory_of(case),
                     elsewhere: elsewhere.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| cpus.clone()),
-                    port: input(PORT).map(str::parse).transpose().context("the port is no number")?,
+                    port: input(PORT).map(str::parse).transpose().context("the port is not a number")?,
                     seats: cpus,
                     windows,
                 };
@@ -71,6 +70,6 @@ impl Told {
             }
         };
         let query = case.bench.rsplit('.').next().unwrap_or_default().to_string();
-        Ok(Told { query, windows, jar: jar.into(), length, parallelism, on })
+        Ok(JobSpec { query, windows, jar: jar.into(), length, parallelism, on })
     }
 }

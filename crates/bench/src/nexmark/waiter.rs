@@ -1,4 +1,4 @@
-//! Waiting that ends when the visit is asked to.
+//! Waiting that ends when the visit is interrupted.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -10,19 +10,19 @@ use rustix::io::Errno;
 use sys::events::Events;
 use sys::thread;
 
-pub struct Wish {
+pub struct Waiter {
     events: Events,
 }
 
 /// How often a call that may take long is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-impl Wish {
-    pub fn heard() -> anyhow::Result<Wish> {
-        Ok(Wish { events: Events::catch().context("cannot catch signals")? })
+impl Waiter {
+    pub fn new() -> anyhow::Result<Waiter> {
+        Ok(Waiter { events: Events::catch().context("cannot catch signals")? })
     }
 
-    /// Waits so long, less when a child ends; an error when this visit is asked to end.
+    /// Waits this long, or until a child ends; an error if this visit is interrupted.
     pub fn pause(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         self.check()?;
@@ -40,12 +40,12 @@ impl Wish {
 
     fn check(&self) -> anyhow::Result<()> {
         match self.events.asked_to_end() {
-            true => bail!("this visit was asked to end"),
+            true => bail!("this pass was interrupted"),
             false => Ok(()),
         }
     }
 
-    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the wish
+    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the waiter
     /// to end says so.
     pub fn call<Answer: Send + 'static>(
         &mut self,
