@@ -200,7 +200,7 @@ struct ProgramStart<'a> {
 }
 
 /// Starts each program by a small parent, then the smallest one by larger and larger parents.
-fn start(case: &Case, sampler: &mut Sampler, how: &StartMethod) -> anyhow::Result<()> {
+fn start(case: &Case, sampler: &mut Sampler, how: &ProgramStart) -> anyhow::Result<()> {
     let mut parent = Resident::of(case, Pages::Base)?;
     for name in programs(case) {
         let ns = one(sampler, name, point(ids::param::PROGRAM, name), how)?;
@@ -223,7 +223,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &StartMethod) -> anyhow::Resul
     no_child_left()
 }
 
-fn one(sampler: &mut Sampler, name: &str, at: Params, how: &StartMethod) -> anyhow::Result<f64> {
+fn one(sampler: &mut Sampler, name: &str, at: Params, how: &ProgramStart) -> anyhow::Result<f64> {
     // Its file must stay open as long as a shell is to find it.
     let program = program_of(name)?;
     let at = Point::new(ids::metric::LATENCY, 1.0).at(at).stretch(how.stretch);

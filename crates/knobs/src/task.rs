@@ -53,7 +53,7 @@ pub fn value(name: &str) -> Result<String, String> {
 pub fn unmet(name: &str, wanted: &str) -> Option<String> {
     match name {
         "policy" => match Policy::named(wanted) {
-            Some(policy) => sched::refused(policy),
+            Some(policy) => sched::why_refused(policy),
             None => Some(format!("no policy is called {wanted:?}")),
         },
         _ => value(name).err(),

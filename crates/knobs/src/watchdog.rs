@@ -39,7 +39,7 @@ impl Watchdog {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         // It gets no signals of the terminal or of the session's group, and inherits no open files.
-        process::alone_in_a_session(&mut command);
+        process::in_new_session(&mut command);
         let mut child = command.spawn().ok()?;
         // A stopped watchdog must not block the session.
         let non_blocking = child.stdin.as_ref().map(|pipe| rustix::io::ioctl_fionbio(pipe, true));

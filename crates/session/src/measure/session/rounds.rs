@@ -60,7 +60,7 @@ impl Loop<'_, '_> {
     }
 
     /// What gains from another visit, most first.
-    fn gaining(&self) -> Vec<Part> {
+    fn gaining(&self) -> Vec<VisitPart> {
         let profile = self.session.profile;
         let asked = PrecisionTargets {
             trusted: profile.precision,
@@ -83,7 +83,7 @@ impl Loop<'_, '_> {
 
     /// The first of these that fit into a round and the budget, in random order: cases with the
     /// points to visit (none: all). At least one, if the budget has room.
-    fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
+    fn round(&self, gaining: Vec<VisitPart>, pass: u32) -> Vec<(usize, Vec<Params>)> {
         let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
         let (mut seconds, left) = (0.0, self.left_s());
         for part in gaining {

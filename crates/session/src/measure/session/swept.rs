@@ -31,7 +31,7 @@ impl Loop<'_, '_> {
         }
         let all = series(&self.run);
         let machine = self.watch.machine();
-        let seen = seen_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
+        let seen = detectable_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
         // If there is no effect to estimate (all cells but one fail), more passes do not help.
         let largest = seen.iter().copied().reduce(f64::max).unwrap_or(0.0);
         self.ending.check(passes, largest, effect.ln_1p())
