@@ -75,7 +75,7 @@ fn at_rest_of(run: &Run, machine: &Machine) -> Option<AtRest> {
 }
 
 impl AtRest {
-    /// Facts on which a finding about it rests.
+    /// Facts of a finding about it.
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
         let watched = format!("{:.0} s, {} samples", self.seconds, self.looks);

@@ -94,7 +94,7 @@ struct WorstBlock {
 }
 
 /// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by
-/// how much, with its tasks and size. `last` is the claim that the ladder's cache has, and its
+/// how much, with its tasks and size. `last` is the reported size of the ladder's cache, and its
 /// size. `None` where no size is known.
 fn least_cover(
     evidence: &Evidence,

@@ -139,7 +139,7 @@ pub fn topic(rule_id: &str) -> Option<&'static str> {
     rules().find(|rule| rule.id == rule_id).map(|rule| rule.topic)
 }
 
-/// A run, understood.
+/// An evaluated run.
 pub struct Diagnosis {
     pub run: Run,
     pub machine: Machine,
@@ -254,12 +254,12 @@ impl Diagnosis {
         if one_place { versus(&a.series, &b.series) } else { None }
     }
 
-    /// The factorial experiment that the run is, shared out; `None` where it is none.
+    /// The evaluated factorial experiment of the run; `None` for any other run.
     pub fn profile_effects(&self) -> Option<shares::EvaluatedProfile<'_>> {
         shares::evaluated_profile(&self.run, &self.series)
     }
 
-    /// The sweep that the run is, understood; `None` where it is none.
+    /// The evaluated sweep of the run; `None` for any other run.
     pub fn swept(&self) -> Option<swept::EvaluatedSweep<'_>> {
         swept::swept(&self.evidence())
     }

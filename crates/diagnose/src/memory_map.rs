@@ -181,7 +181,7 @@ impl NodeMap<'_> {
     }
 
     /// Whether modules may be the cause: not in a guest, whose modules are its host's, and not
-    /// where loads say why.
+    /// where load latencies explain the speeds.
     fn may_be_modules(&self) -> bool {
         !self.guest && !self.explained
     }
@@ -222,7 +222,7 @@ impl NodeMap<'_> {
         }
     }
 
-    /// The same where memory has several speeds, as a finding says it.
+    /// The headline of a finding where memory has several speeds.
     pub fn headline(&self) -> Option<String> {
         let speeds = self.speeds()?;
         let of = self.node.map_or(String::new(), |node| format!(" on node {node}"));
@@ -281,7 +281,7 @@ impl NodeMap<'_> {
         }
     }
 
-    /// Facts on which the answer rests.
+    /// Facts of the answer.
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
         let mut facts = Vec::new();

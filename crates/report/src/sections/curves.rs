@@ -462,7 +462,7 @@ mod tests {
         let section = section_of(&share);
         let ChartKind::Lines { marks, .. } = &charts(&section)[0].kind else { panic!("lines") };
         let marks: Vec<&str> = marks.iter().map(|(_, text)| text.as_str()).collect();
-        assert_eq!(marks, ["L1d 48 KiB", "L2 2 MiB", "L3 32 MiB", "L3 6 MiB by the ladder"]);
+        assert_eq!(marks, ["L1d 48 KiB", "L2 2 MiB", "L3 32 MiB", "L3 6 MiB as measured"]);
         assert_eq!(
             rows(&["read"], &["one-cpu"]),
             [

@@ -40,7 +40,7 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
     }
 }
 
-/// `L3 3.77 MiB (1.61 MiB to 8.35 MiB) by the ladder`, of the caches that are not what the kernel
+/// `L3 3.77 MiB (1.61 MiB–8.35 MiB) as measured`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
     let words = |size: &CacheSize| {
@@ -104,10 +104,10 @@ mod tests {
         assert_eq!(contradicted(&claims), [""; 0]);
         let share = diagnosis(vec![measured("L3", Some(32.0), [9.0, 13.5, 20.0])]);
         assert_eq!(named(&share), ["L1d", "L2", "L3", "partly L3", "memory"]);
-        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB–20 MiB) by the ladder"]);
+        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB–20 MiB) as measured"]);
         let whole = diagnosis(vec![measured("L3", Some(32.0), [256.0, 256.0, f64::INFINITY])]);
         assert_eq!(named(&whole).pop().as_deref(), Some("L3"));
-        assert_eq!(contradicted(&whole), ["L3 256 MiB or more by the ladder"]);
+        assert_eq!(contradicted(&whole), ["L3 256 MiB or more as measured"]);
         let behind = diagnosis(vec![measured("cache beyond L3", None, [100.0, 120.0, 150.0])]);
         assert_eq!(named(&behind)[3..], ["L3", "partly cache beyond L3"]);
         // Another cache than the one that was walked.
