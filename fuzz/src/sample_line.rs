@@ -2,7 +2,7 @@
 
 use bench::{self, Line, Order, Windows};
 use model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
-use session::measure::child::Talk;
+use session::measure::child::ChildOutput;
 
 use super::{run_file, visits};
 
@@ -13,17 +13,17 @@ pub fn sample_line(data: &[u8]) {
     let bench = benches[usize::from(*bench) % benches.len()];
     let order = order(&bench.id);
 
-    let mut talk = Talk::new(&order);
-    let heard = talk.hear(said);
+    let mut output = ChildOutput::new(&order);
+    let result = output.feed(said);
     // How the bytes arrive makes no difference.
-    let mut piecemeal = Talk::new(&order);
-    let in_pieces = said.chunks(7).try_for_each(|piece| piecemeal.hear(piece));
-    assert_eq!(heard, in_pieces);
-    if heard.is_err() {
+    let mut piecemeal = ChildOutput::new(&order);
+    let in_pieces = said.chunks(7).try_for_each(|piece| piecemeal.feed(piece));
+    assert_eq!(result, in_pieces);
+    if result.is_err() {
         return;
     }
-    let (samples, process) = talk.said();
-    assert_eq!((&samples, &process), (&piecemeal.said().0, &process));
+    let (samples, process) = output.into_samples();
+    assert_eq!((&samples, &process), (&piecemeal.into_samples().0, &process));
     for line in said.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok())
     {
         let text = serde_json::to_string(&line).expect("every line can be written");

@@ -173,7 +173,7 @@ fn own_all() -> anyhow::Result<Events> {
     // Whatever the program starts comes to this process when its parent ends: nothing gets away,
     // and nothing is left.
     process::adopt_orphans().context("cannot adopt what the program leaves")?;
-    process::be_asked_when_the_parent_ends()?;
+    process::terminate_with_parent()?;
     counters::die_as_the_parent_does();
     Events::catch().context("cannot catch signals")
 }

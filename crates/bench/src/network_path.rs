@@ -37,7 +37,7 @@ pub fn describe(to: Option<SocketAddr>, probe: Probe) -> String {
     if let Some(to) = to {
         line("to", &to.ip().to_string());
     }
-    let way = netlink::way(to.unwrap_or(WORLD));
+    let way = netlink::route(to.unwrap_or(WORLD));
     let interface = way.as_ref().ok().and_then(|way| netlink::interface(way.interface).ok());
     match &way {
         Err(why) => line("interface_unknown", &why.to_string()),

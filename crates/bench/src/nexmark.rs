@@ -387,7 +387,7 @@ pub fn cluster_of(case: &Case) -> Option<String> {
 fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let told = Told::of(case)?;
     process::adopt_orphans().context("cannot adopt what Flink leaves")?;
-    process::be_asked_when_the_parent_ends()?;
+    process::terminate_with_parent()?;
     let _tree = Tree;
     let mut wish = Wish::heard()?;
     let steps = told.length.steps(sampler.seed());

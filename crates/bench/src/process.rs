@@ -7,7 +7,7 @@ use super::resident::{self, Resident};
 use super::{Benchmark, Candidate, Depth, LATENCY_US, Param, Point, Sampler, Scope, check_answer, point};
 use model::{Case, Metric, Pages, Params, Placement};
 use sys::program::{self, Program};
-use sys::spawn::{self, Stack, Way};
+use sys::spawn::{self, Stack, StartMethod};
 
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         points,
         run: |case, sampler| {
             let stack = Stack::new().context("cannot map a stack")?;
-            start(case, sampler, &How { way: Way::Vfork(&stack), by_shell: false, stretch: STRETCH })
+            start(case, sampler, &How { way: StartMethod::Vfork(&stack), by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -47,7 +47,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: |bench, scope| starting(bench, scope, 55, STRETCH, &RESIDENT_MB_IF_DEEP),
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: Way::Spawn, by_shell: false, stretch: STRETCH })
+            start(case, sampler, &How { way: StartMethod::Spawn, by_shell: false, stretch: STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -68,7 +68,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         params: PARAMS,
         cases: |bench, scope| starting(bench, scope, 75, STRETCH, &RESIDENT_MB),
         points,
-        run: |case, sampler| start(case, sampler, &How { way: Way::Fork, by_shell: false, stretch: STRETCH }),
+        run: |case, sampler| {
+            start(case, sampler, &How { way: StartMethod::Fork, by_shell: false, stretch: STRETCH })
+        },
         source: file!(),
         ..Benchmark::PINNED
     },
@@ -86,7 +88,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: by_shell_cases,
         points,
         run: |case, sampler| {
-            start(case, sampler, &How { way: Way::Fork, by_shell: true, stretch: SHELL_STRETCH })
+            start(case, sampler, &How { way: StartMethod::Fork, by_shell: true, stretch: SHELL_STRETCH })
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -195,7 +197,7 @@ fn program_of(name: &str) -> anyhow::Result<Program> {
 
 /// How programs are started.
 struct How<'a> {
-    way: Way<'a>,
+    way: StartMethod<'a>,
     /// Through `sh -c`.
     by_shell: bool,
     stretch: f64,
@@ -219,7 +221,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &How) -> anyhow::Result<()> {
         parent.note(sampler);
     }
     // The other ways copy nothing: there is no slope to tell.
-    if matches!(how.way, Way::Fork) {
+    if matches!(how.way, StartMethod::Fork) {
         parent.per_gb(sampler)?;
     }
     no_child_left()
@@ -236,7 +238,7 @@ fn one(sampler: &mut Sampler, name: &str, at: Params, how: &How) -> anyhow::Resu
 }
 
 /// Times starts of one program, ns each, and checks how each child ended.
-fn measure(sampler: &mut Sampler, at: Point, way: Way, program: &Program) -> anyhow::Result<f64> {
+fn measure(sampler: &mut Sampler, at: Point, way: StartMethod, program: &Program) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     sampler.time_by(at, |starts| {
         let begin = clock.now();
@@ -321,7 +323,7 @@ mod tests {
     fn a_program_that_ends_otherwise_is_a_wrong_answer() {
         let false_one = Program::at(program::TRUE, &[c"true"], 1);
         let error = rehearsal::with_sampler(|sampler| {
-            measure(sampler, Point::new(ids::metric::LATENCY, 1.0), Way::Spawn, &false_one).map(drop)
+            measure(sampler, Point::new(ids::metric::LATENCY, 1.0), StartMethod::Spawn, &false_one).map(drop)
         });
         let error = error.expect_err("it ends with 0, not with 1");
         let wrong = error.downcast_ref::<WrongAnswer>().expect("a wrong answer");

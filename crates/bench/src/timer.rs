@@ -94,7 +94,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let windows = (scope.windows.count + scope.windows.warm_up) as f64;
     let seconds = windows * (wake_ups(scope.windows.window_ns) * PERIOD_NS) as f64 / 1e9;
     let candidate = |(name, slack, priority, _): (&str, Option<u64>, u32, Depth)| {
-        let refused = Policy::named(name).and_then(sched::refused);
+        let refused = Policy::named(name).and_then(sched::why_refused);
         let candidate = match (scope.floor.one_cpu("task"), refused) {
             (Err(why), _) | (Ok(_), Some(why)) => Candidate::unmet(bench.id, "one-cpu", why),
             (Ok(placement), None) => {
@@ -281,7 +281,7 @@ mod tests {
         let keys: Vec<String> = candidates.iter().map(|one| one.case.key()).collect();
         assert_eq!(keys, ["timer.nanosleep@one-cpu?policy=other", "timer.nanosleep@one-cpu?policy=fifo"]);
         assert!(candidates[0].unmet.is_none());
-        let refused = sched::refused(Policy::Fifo);
+        let refused = sched::why_refused(Policy::Fifo);
         assert_eq!(candidates[1].unmet.is_some(), refused.is_some());
     }
 

@@ -292,7 +292,7 @@ fn copying(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 fn exec_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    match exec_chain::lack() {
+    match exec_chain::why_unavailable() {
         None => free_cases(bench, scope),
         Some(why) => vec![Candidate::unmet(bench.id, "free", why).param(COPIES.name, 1u64)],
     }

@@ -1,5 +1,5 @@
-//! `assay bundle`: runs that may leave the house, with their pages, and the proof that nothing in
-//! them names somebody.
+//! `assay bundle`: runs without names of hosts and owners, with their pages, and a search that
+//! proves it.
 
 mod pack;
 mod show;
@@ -26,7 +26,7 @@ Examples:
   assay bundle RUN --redact --out case.tar.gz      a run and its page, for a vendor or a forum
   assay bundle runs/ --redact --out case.tar.gz    all runs below a folder
   assay bundle --verify case.tar.gz                search it for the names in the mapping
-  assay diagnose case.tar.gz                       read it; also report, compare, check, peers, summary
+  assay diagnose case.tar.gz                       read it, as compare, check, peers and others do
 Replaced, alike in all runs of a bundle: hosts, labels, UUIDs, addresses, paths, control groups, processes, guarded \
 commands and every word that Assay does not know.
 Kept: processor, board, BIOS, sizes, kernel release, kinds of devices and filesystems, settings and times.
@@ -58,19 +58,19 @@ const SHOWING: &str = include_str!(concat!(env!("OUT_DIR"), "/showing.words"));
 const FOLDER: &str = "assay-bundle";
 const MANIFEST: &str = "MANIFEST.json";
 
-/// What a bundle holds, in it as MANIFEST.json.
+/// Content of a bundle, in it as MANIFEST.json.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     pub schema: u32,
-    /// Version that made the bundle.
+    /// Version of Assay that made the bundle.
     pub assay: String,
-    /// What its receiver can do with it.
+    /// What the receiver can do with it.
     pub reading: Vec<String>,
     /// All other files of the bundle.
     pub files: Vec<Packed>,
     /// How many originals of each kind were replaced, the same one alike in all files.
     pub replaced: BTreeMap<Kind, usize>,
-    /// What was not replaced.
+    /// What was kept.
     pub stays: String,
     /// Files of /proc, /sys and /etc that were left out of the runs.
     pub dropped_entries: usize,
@@ -90,7 +90,7 @@ pub struct Packed {
 const STAYS: &str =
     "processor, board, BIOS, sizes, kernel release, kinds of devices and filesystems, settings, times";
 
-/// What became what, for the owner alone.
+/// Replacements and originals, for the owner only.
 #[derive(Serialize, Deserialize)]
 pub struct Mapping {
     pub schema: u32,
@@ -156,7 +156,7 @@ fn whole(path: &Path) -> anyhow::Result<model::Run> {
     read().with_context(|| format!("{} is not a usable run file", path.display()))
 }
 
-/// Where the mapping of a bundle lies: `case.map.json` beside `case.tar.gz`.
+/// The mapping of a bundle: `case.map.json` next to `case.tar.gz`.
 fn map_of(bundle: &Path) -> PathBuf {
     let name = bundle.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem =

@@ -13,18 +13,18 @@ use knobs::task;
 use sys::{affinity, counters, process};
 
 /// An order is a case: a few KiB, on a host of thousands of CPUs a few hundred.
-const LONGEST_ORDER: u64 = 16 << 20;
+const MAX_ORDER_BYTES: u64 = 16 << 20;
 
 pub fn run() -> anyhow::Result<ExitCode> {
     // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just
     // as well.)
     if let Some(parent) = rustix::process::getppid() {
-        process::die_with(parent).context("cannot tie this process to its parent")?;
+        process::die_with_parent(parent).context("cannot tie this process to its parent")?;
     }
     counters::be_first_to_die();
-    process::name_as(c"assay");
+    process::set_process_name(c"assay");
     let mut text = String::new();
-    std::io::stdin().take(LONGEST_ORDER).read_to_string(&mut text).context("cannot read the order")?;
+    std::io::stdin().take(MAX_ORDER_BYTES).read_to_string(&mut text).context("cannot read the order")?;
     ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
     let order: Order = serde_json::from_str(&text).context("cannot parse the order on standard input")?;
     // The session may have ended before the kernel tied this process to it.
@@ -70,10 +70,10 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    process::kept(visit).map(process::end_as).context("cannot supervise the process of this pass")
+    process::run_supervised(visit).map(process::exit_like).context("cannot supervise the process of this pass")
 }
 
-/// The benchmark's own run, and all that is said of it.
+/// Runs the benchmark and sends its lines.
 fn visit(benchmark: &Benchmark, order: &Order, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut sampler = Sampler::new(order, out);
     let placed = seat(order).and_then(|()| task::apply(&order.case.knobs));

@@ -1,4 +1,4 @@
-//! `assay check`: a run against what is asked of the host.
+//! `assay check`: a run against a spec.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ mod found;
 mod specs;
 mod written;
 
-pub use specs::Asked;
+pub use specs::LoadedSpec;
 pub use written::kept;
 
 /// Check a host against a spec: accept, reject or undecided
@@ -66,11 +66,7 @@ Examples:
   assay check runs/ --spec db.toml        many hosts: how many pass, and why others fail
   assay check runs/ --newest --spec db.toml --brief    the newest run of each host, one line each
   assay check runs/ --confirmed --spec db.toml --brief  before you drain a host
-  assay check runs/ --spec db.toml --brief --junit assay.xml    one line each, and JUnit XML
-  assay check runs/ --spec db.toml --out fleet.csv    a row per demand and host
   assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    result of a MAAS script
-  assay check RUN --spec db.toml --nfd features.d/assay    labels for a Kubernetes node
-  assay check RUN --spec db.toml --prometheus textfile/assay_check.prom    metrics for alerts
 --confirmed rejects a figure, finding or peer that the newest run and two earlier ones miss, 25 minutes or more \
 apart and within a week. A wrong fact of the machine is rejected at once.
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; several runs: \
@@ -190,7 +186,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(|One { own, earlier }| match args.confirmed {
             false => own,
-            // What cannot be read any more is no witness.
+            // A run that has become unreadable does not count.
             true => {
                 let earlier = earlier.into_iter().filter_map(|one| one.made(&wanted, judge).ok().flatten());
                 ::check::confirmed(own, earlier)
@@ -201,7 +197,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let verdict = Verdict::of_all(&outcomes);
     let report =
         Report { schema: 1, assay: env!("CARGO_PKG_VERSION").to_string(), verdict, left_out, runs: outcomes };
-    // The outcome is told before files are written, since the disk may be full.
+    // The outcome is printed before files are written, since the disk may be full.
     if args.json {
         output::print_json(&report)?;
     } else {
@@ -218,14 +214,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// What the runs are checked against; `None` if a spec is written from them.
 fn specs(args: &Args) -> anyhow::Result<Option<Specs>> {
     match (&args.spec, &args.spec_dir) {
-        (Some(file), _) => Ok(Some(Specs::One(Box::new(Asked::read(file)?)))),
+        (Some(file), _) => Ok(Some(Specs::One(Box::new(LoadedSpec::read(file)?)))),
         (None, Some(folder)) => Ok(Some(Specs::folder(folder)?)),
         (None, None) => Ok(None),
     }
 }
 
 fn lint(file: &Path) -> anyhow::Result<ExitCode> {
-    let Asked { spec, .. } = Asked::read(file).map_err(misuse)?;
+    let LoadedSpec { spec, .. } = LoadedSpec::read(file).map_err(misuse)?;
     output::print_text(&format!(
         "{}: no mistakes{}\n",
         file.display(),
@@ -236,15 +232,15 @@ fn lint(file: &Path) -> anyhow::Result<ExitCode> {
 
 /// The outcome of a run that was just measured, shown; its verdict.
 pub fn accept(
-    asked: &Asked,
+    loaded: &LoadedSpec,
     diagnosis: &Diagnosis,
     reference: &ReferenceArg,
     file: &Path,
     as_json: bool,
 ) -> anyhow::Result<Verdict> {
     let name = file.display().to_string();
-    let measured = of_run(diagnosis, reference, &name, asked.compares())?;
-    let outcome = asked.beside(diagnosis.summary(), &name).judge(&measured, now_s())?;
+    let measured = of_run(diagnosis, reference, &name, loaded.compares())?;
+    let outcome = loaded.beside(diagnosis.summary(), &name).judge(&measured, now_s())?;
     let text = |terminal: bool| checking::render(&outcome, Shown::First, output::style(terminal));
     match as_json {
         // Standard output is the run's.
@@ -255,10 +251,10 @@ pub fn accept(
 }
 
 /// Keys of the series whose demands more passes may decide, in the run so far.
-pub fn undecided(asked: &Asked, run: &Run, reference: &ReferenceArg) -> Vec<String> {
+pub fn undecided(loaded: &LoadedSpec, run: &Run, reference: &ReferenceArg) -> Vec<String> {
     let diagnosis = diagnose::diagnose(run.clone());
-    let judged = of_run(&diagnosis, reference, "", asked.compares())
-        .and_then(|measured| asked.judge(&measured, now_s()));
+    let judged = of_run(&diagnosis, reference, "", loaded.compares())
+        .and_then(|measured| loaded.judge(&measured, now_s()));
     judged.map_or(Vec::new(), |outcome| outcome.open_series())
 }
 
@@ -274,7 +270,7 @@ fn text_of(report: &Report, args: &Args, terminal: bool) -> String {
     let style = output::style(terminal);
     let outcomes = &report.runs;
     let older = match report.left_out.len() {
-        // They were asked.
+        // They were checked.
         _ if args.confirmed => String::new(),
         0 => String::new(),
         count => format!("{} left out", diagnose::words::counted(count, "older run")),

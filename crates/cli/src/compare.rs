@@ -18,19 +18,15 @@ use report::{comparing, comparison, csv, html, json, markdown, text};
 #[command(after_help = "\
 Examples:
   assay compare before.assay.jsonl after.assay.jsonl   B against A: what is faster, what is slower
-  assay compare base.assay.jsonl b.assay.jsonl c.json  two others, each against the first
   assay compare @before                  the newest run against those of `assay run --name before`
   assay compare runs-of-a/ runs-of-b/    folders of runs
   assay compare A B --all                every figure, and how the hosts differ
   assay compare A B --left-out           the figures that do not count, with reasons
   assay compare A B --out compare.html   a page with plots
-  assay compare A B --only ipc,memory.bandwidth
-  assay compare A B --common-clock       as if both ran at A's core clock
   assay compare A B --again A2           A2 is a second result of A
   assay compare A B --history runs-of-a/ how much equal runs differ, from earlier ones
   assay compare A B --fail-on slower:5%  exit 1 if a key figure is slower by 5 %
   assay compare summary.out RUN          an old lmbench summary against a run
-  assay compare 'summary.out#2' RUN      the second host in a file
 Ratios are B ÷ A, turned so that above 1 is better for B. The screen shows the key figures that both have; if there \
 are more than twelve, those that differ come first.
 Faster or slower: the 95 % interval excludes equality, p holds after Benjamini and Hochberg's correction, nothing \
@@ -54,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     history: Option<PathBuf>,
     /// Exit 1 if a key figure is slower: slower, or slower:5%
-    #[arg(long, value_name = "WORD", value_parser = FailOn::parse)]
+    #[arg(long, value_name = "CHANGE", value_parser = FailOn::parse)]
     fail_on: Option<FailOn>,
     /// Groups, benchmarks or figures, with commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -96,9 +92,10 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
         args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);
-    let all = match within.is_empty() {
-        true => all.map(|path| load(path)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?,
-        false => within,
+    let all = if within.is_empty() {
+        all.map(|path| load(path)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?
+    } else {
+        within
     };
     refuse(args.only.iter().find_map(|name| unknown(name, &all)))?;
     let chosen = |arm: ComparisonSide| only(arm, &args.only);
@@ -117,7 +114,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The exit code. Where no screen says why it is not 0, standard error does.
+/// The exit code; if no screen gives the reason for a failure, standard error does.
 fn exit(args: &Args, found: &[Comparison]) -> u8 {
     let is_shown = !args.json && args.out.is_none();
     let tell = |text: String| {
@@ -201,22 +198,21 @@ fn history(folder: &Path, a: &ComparisonSide) -> anyhow::Result<ComparisonSide> 
 fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
     let output_of = || comparison::outputs(found);
     let Some(file) = &args.out else {
-        return match args.json {
-            true => output::print_json(&output_of()),
-            false => {
-                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                let shown = match args {
-                    Args { quiet: true, .. } => Shown::Quiet,
-                    Args { left_out: true, .. } => Shown::LeftOut,
-                    Args { all: true, .. } => Shown::All,
-                    _ => Shown::First,
-                };
-                let mut text = screen::render(found, shown, code, style);
-                if shown == Shown::All {
-                    text.push_str(&text::details(&comparing::details(found), false, style));
-                }
-                output::print_text(&text)
+        return if args.json {
+            output::print_json(&output_of())
+        } else {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            let shown = match args {
+                Args { quiet: true, .. } => Shown::Quiet,
+                Args { left_out: true, .. } => Shown::LeftOut,
+                Args { all: true, .. } => Shown::All,
+                _ => Shown::First,
+            };
+            let mut text = screen::render(found, shown, code, style);
+            if shown == Shown::All {
+                text.push_str(&text::details(&comparing::details(found), false, style));
             }
+            output::print_text(&text)
         };
     };
     let report = || comparing::report(found);
@@ -231,7 +227,7 @@ fn present(args: &Args, found: &[Comparison], code: u8) -> anyhow::Result<()> {
 /// Why a name chooses nothing of any arm.
 fn unknown(name: &str, arms: &[ComparisonSide]) -> Option<String> {
     let keys = || arms.iter().flat_map(|arm| &arm.members).map(|member| member.key.as_str());
-    // What Assay could measure is no mistake, although none of these has it.
+    // Names that Assay can measure are no mistake, even if no arm has them.
     let known = session::plan::select(&[name.to_string()], bench::Depth::Full).is_ok();
     if known || keys().any(|key| chooses(name, key)) {
         return None;
@@ -248,10 +244,10 @@ fn chooses(name: &str, key: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-'))
 }
 
-/// What the names choose of an arm: groups, benchmarks, whole keys and what keys begin with.
+/// The part of an arm that the names select: groups, benchmarks, keys and prefixes of keys.
 fn only(mut arm: ComparisonSide, names: &[String]) -> ComparisonSide {
     let chosen = |key: &str| names.iter().any(|name| chooses(name, key));
-    // Where tasks were is looked up for whatever is left.
+    // The placement of tasks is looked up for the rest.
     if !names.is_empty() {
         arm.members.retain(|member| chosen(&member.key) || member.tells_occupancy());
     }
@@ -261,9 +257,10 @@ fn only(mut arm: ComparisonSide, names: &[String]) -> ComparisonSide {
 fn margin(text: &str) -> Result<f64, String> {
     let margin: f64 =
         text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is not a number of percent"))?;
-    match (0.01..=100.0).contains(&margin) {
-        true => Ok(margin),
-        false => Err("a margin is between 0.01 and 100 percent".to_string()),
+    if (0.01..=100.0).contains(&margin) {
+        Ok(margin)
+    } else {
+        Err("a margin is between 0.01 and 100 percent".to_string())
     }
 }
 

@@ -1,5 +1,4 @@
-//! How a measurement ends: what was measured is kept where it stands or saved elsewhere, judged,
-//! shown and reported.
+//! The end of a measurement: results are kept or saved elsewhere, judged, shown and reported.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -7,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use super::check::{self, Asked};
+use super::check::{self, LoadedSpec};
 use super::measure_args::MeasureArgs;
-use super::measuring::Settled;
+use super::measuring::Prepared;
 use super::output::{self, eprint_line};
 use super::reports;
 use super::screen::{self, Page};
@@ -21,25 +20,24 @@ use report::block::Report;
 use report::html;
 use session::measure::Ended;
 
-/// Looks between visits after a run file, which somebody may have removed, moved, cut or written
-/// to.
-pub struct Lookout<'a> {
+/// Checks the run file between visits: it may have been removed, moved, cut or changed.
+pub struct RunFileMonitor<'a> {
     args: &'a MeasureArgs,
-    /// That it can be saved nowhere is said once.
-    told: Cell<bool>,
+    /// Whether a failure to save was reported already.
+    warned: Cell<bool>,
 }
 
-impl Lookout<'_> {
-    pub fn of(args: &MeasureArgs) -> Lookout<'_> {
-        Lookout { args, told: Cell::new(false) }
+impl RunFileMonitor<'_> {
+    pub fn of(args: &MeasureArgs) -> RunFileMonitor<'_> {
+        RunFileMonitor { args, warned: Cell::new(false) }
     }
 
-    /// What is to be said.
+    /// A message, if there is one.
     pub fn look(&self, writer: &mut Writer) -> Option<String> {
         let why = writer.lost()?;
         match save(self.args, writer, &why) {
             Ok(saved) => Some(format!("{saved}; measuring continues there")),
-            Err(_) if self.told.replace(true) => None,
+            Err(_) if self.warned.replace(true) => None,
             Err(error) => Some(format!("{error:#}: measuring continues, and saving is tried again later")),
         }
     }
@@ -55,7 +53,7 @@ pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<bool> {
     Ok(lost.is_some())
 }
 
-/// In --out, beside that, in the current folder or in the system's temporary one.
+/// In --out, next to it, in the current folder or in the temporary one.
 fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<String> {
     let above = args.out().parent().unwrap_or(Path::new("/")).to_path_buf();
     let others = [above, PathBuf::from("."), std::env::temp_dir()];
@@ -69,7 +67,7 @@ fn save(args: &MeasureArgs, writer: &mut Writer, why: &str) -> anyhow::Result<St
     }
 }
 
-/// How a study ended, and its run; none where nothing was measured.
+/// The exit code of a study and its run; `None` if nothing was measured.
 pub struct Finished {
     pub code: ExitCode,
     pub diagnosis: Option<Diagnosis>,
@@ -78,7 +76,7 @@ pub struct Finished {
 /// Reads the run back as everybody else would, judges it, closes it with its summary and reports.
 pub fn conclude(
     args: &MeasureArgs,
-    settled: &Settled,
+    prepared: &Prepared,
     writer: &mut Writer,
     ended: Ended,
 ) -> anyhow::Result<Finished> {
@@ -97,9 +95,10 @@ pub fn conclude(
         diagnosis.run.summary = closed.is_ok().then_some(summary);
     }
     let page = reports::general(&output::beside(writer.path(), &None), "html");
-    let page = match args.no_report {
-        true => Page::NoneOf(writer.path()),
-        false => Page::At { page: &page, run: Some(writer.path()) },
+    let page = if args.no_report {
+        Page::NoneOf(writer.path())
+    } else {
+        Page::At { page: &page, run: Some(writer.path()) }
     };
     // A reference that went meanwhile costs no result.
     let references = args.screen.reference.references(&diagnosis).unwrap_or_else(|error| {
@@ -109,11 +108,11 @@ pub fn conclude(
     // Results are shown before reports are written, since the disk may be full. A pager may block
     // here for hours, and the folder may go meanwhile.
     let shown = screen::show(&diagnosis, &references, &args.screen, args.json, !args.no_report, &page);
-    // So is whether the host is what was asked for.
-    let asked = settled.accept.as_ref().filter(|_| !stopped);
+    // The spec is checked, too.
+    let loaded = prepared.accept.as_ref().filter(|_| !stopped);
     let reference = &args.screen.reference;
-    let judge = |asked: &Asked| check::accept(asked, &diagnosis, reference, writer.path(), args.json);
-    let verdict = asked.map(judge).transpose();
+    let judge = |loaded: &LoadedSpec| check::accept(loaded, &diagnosis, reference, writer.path(), args.json);
+    let verdict = loaded.map(judge).transpose();
     closed.and_then(|()| keep(args, writer))?;
     let (report, verdict) = (shown?, verdict?);
     let exit = match (verdict, stopped) {
@@ -123,10 +122,8 @@ pub fn conclude(
     };
     let (folder, written) = loop {
         let folder = output::beside(writer.path(), &None);
-        let reports = match args.no_report {
-            true => Ok(Vec::new()),
-            false => write_reports(&report, &folder, writer.path()),
-        };
+        let reports =
+            if args.no_report { Ok(Vec::new()) } else { write_reports(&report, &folder, writer.path()) };
         let written = reports.map(|reports| tell_saved(writer.path(), &reports, exit));
         // With a run file that had to be saved again the reports are written again, too.
         if !keep(args, writer)? {
@@ -138,7 +135,7 @@ pub fn conclude(
         None => written.map(|()| exit.0)?,
     };
     if stopped {
-        let next = match settled.device.as_ref().is_some_and(|device| device.is_written_to()) {
+        let next = match prepared.device.as_ref().is_some_and(|device| device.is_written_to()) {
             true => "the same command starts afresh, because a device is written only on request; kept:",
             false if folder != args.out() => "kept (move it back into --out to resume):",
             false => "the same command resumes",
@@ -155,7 +152,7 @@ fn write_reports(report: &Report, dir: &Path, run_file: &Path) -> anyhow::Result
     Ok(vec![page, data?])
 }
 
-/// Says what was saved and how the measurement ends: by an exit code, in words.
+/// Prints what was saved and the exit code, in words.
 fn tell_saved(run_file: &Path, reports: &[PathBuf], (code, words): (u8, &str)) {
     let files = std::iter::once(run_file).chain(reports.iter().map(PathBuf::as_path));
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();

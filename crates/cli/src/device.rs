@@ -1,5 +1,4 @@
-//! `--device`: a whole block device instead of files in a directory, and the question that stands
-//! before it.
+//! `--device`: a whole block device instead of files, and its confirmation.
 
 use super::output::eprint_line;
 use std::collections::BTreeSet;
@@ -16,8 +15,8 @@ use bench::{Candidate, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVIC
 use diagnose::words;
 use model::Planned;
 use snapshot::disk::{self, Subject};
-use snapshot::in_use::{self, Asked, Backing, Node};
-use sys::{loops, medium};
+use snapshot::in_use::{self, Backing, KernelQueries, Node};
+use sys::{loop_device, medium};
 
 /// The subject under which help has the options of disk rows.
 pub const DISK: &str = "Disk";
@@ -42,25 +41,24 @@ pub struct Device {
     path: PathBuf,
     node: Node,
     write: bool,
-    held: Option<Held>,
+    held: Option<OpenDevice>,
 }
 
-/// The device as it was when its user was asked, open as long as the session lasts: `losetup
-/// --detach` takes effect when all have closed it. A visit of ours, or anybody, may open it
-/// exclusively all the same.
+/// The device when the user confirmed it, kept open for the session: `losetup --detach` takes
+/// effect after the last close. Exclusive opens by visits still work.
 #[derive(Debug)]
-struct Held {
+struct OpenDevice {
     _open: OwnedFd,
-    /// Every visit compares it with what it finds itself.
+    /// Each visit compares it with its own.
     medium: String,
 }
 
-/// How long a killed process may hold a device.
+/// How long a killed process may keep a device open.
 const DYING: Duration = Duration::from_secs(1);
 
 impl DeviceArgs {
-    /// The device that is to be measured, if one is: looked at, and confirmed unless nothing is
-    /// going to be done. An error is one of usage.
+    /// The device to measure, if there is one: checked, and confirmed unless this is a dry run.
+    /// Errors are of usage.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Option<Device>> {
         let Some(path) = &self.device else { return Ok(None) };
         let mut device = Device { write: self.device_write, ..Device::look(path)? };
@@ -86,7 +84,7 @@ impl Device {
         }
     }
 
-    /// Whether the user allowed to destroy what is on it.
+    /// Whether the user allowed to overwrite it.
     pub fn is_written_to(&self) -> bool {
         self.write
     }
@@ -99,17 +97,16 @@ impl Device {
         )
     }
 
-    /// Opens it for the whole session, and looks again, now that nothing else can come in its place
-    /// unseen.
+    /// Opens it for the whole session and checks again, as it cannot be replaced from now on.
     fn hold(&mut self) -> anyhow::Result<()> {
         let open = self.open(OFlags::RDONLY)?;
-        self.held = Some(Held { medium: medium::of(&open), _open: open });
+        self.held = Some(OpenDevice { medium: medium::of(&open), _open: open });
         self.node = Device::look(&self.path)?.node;
         Ok(())
     }
 
-    /// Whether it may be opened, now or in a moment: a visit that was just killed holds it until
-    /// its last transfers are done.
+    /// Whether it can be opened now or soon: a killed visit keeps it open until its last transfers
+    /// end.
     fn may_be_opened_soon(&self) -> anyhow::Result<()> {
         let end = Instant::now() + DYING;
         loop {
@@ -120,8 +117,7 @@ impl Device {
         }
     }
 
-    /// Whether it can be opened in the way that measuring will, and whether that would harm
-    /// anybody.
+    /// Whether it can be opened as measuring does, without harm to others.
     fn may_be_opened(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
         let mut flags = OFlags::RDONLY;
@@ -129,12 +125,12 @@ impl Device {
             if self.node.read_only {
                 bail!("{shown} is read-only");
             }
-            let asked = Asked { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
+            let asked = KernelQueries { backing: &|name| backing(&node_of(name)), claimed: &is_claimed };
             let users = in_use::users(Path::new("/"), &self.node.name, &asked);
             if !users.is_empty() {
                 bail!("{shown} is in use and will not be written: {}", users.join("; "));
             }
-            // Opening so fails where anybody else has claimed it, and changes nothing.
+            // An exclusive open fails if another process has claimed it, and changes nothing.
             flags = OFlags::RDWR | OFlags::EXCL;
         }
         self.open(flags).map(drop)
@@ -156,10 +152,7 @@ impl Device {
 
     /// What must be typed.
     fn password(&self) -> String {
-        match self.write {
-            true => format!("erase {}", self.node.name),
-            false => self.node.name.clone(),
-        }
+        if self.write { format!("erase {}", self.node.name) } else { self.node.name.clone() }
     }
 
     /// Asks, on a terminal; elsewhere the answer must have been given.
@@ -175,9 +168,10 @@ impl Device {
             self.node.name,
             words::bytes(self.node.bytes as f64)
         );
-        let danger = match self.write {
-            true => "Measuring OVERWRITES IT: all data on it will be lost.",
-            false => "It is only read, but its users will be slowed down.",
+        let danger = if self.write {
+            "Measuring OVERWRITES IT: all data on it will be lost."
+        } else {
+            "It is only read, but its users will be slowed down."
         };
         if let Some(given) = given {
             if given == wanted {
@@ -191,9 +185,10 @@ impl Device {
         eprint_line(&format!("  {what}. {danger}\n  Type `{wanted}` to continue:"));
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);
-        match read.is_ok() && answer.trim() == wanted {
-            true => Ok(()),
-            false => bail!("the answer was not {wanted:?}: nothing was done"),
+        if read.is_ok() && answer.trim() == wanted {
+            Ok(())
+        } else {
+            bail!("the answer was not {wanted:?}: nothing was done")
         }
     }
 
@@ -223,30 +218,30 @@ fn node_of(name: &str) -> PathBuf {
     Path::new("/dev").join(name.replace('!', "/"))
 }
 
-/// What a loop device lies on; nothing where it is none, or lies on nothing.
+/// The backing file of a loop device, if it has one.
 fn backing(device: &Path) -> Option<Backing> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = rustix::fs::open(device, flags, Mode::empty()).ok()?;
-    let [device, inode, special, offset, limit] = loops::backing(&open).ok()?;
-    Some(Backing { file: [device, inode], special, offset, limit })
+    let below = loop_device::backing(&open).ok()?;
+    let file = [below.device, below.inode];
+    Some(Backing { file, special: below.special_device, offset: below.offset, limit: below.size_limit })
 }
 
-/// Whether opening it alone fails because somebody else did; that changes nothing.
+/// Whether an exclusive open fails because another process has it.
 fn is_claimed(name: &str) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
     matches!(rustix::fs::open(node_of(name), flags, Mode::empty()), Err(Errno::BUSY))
 }
 
-/// Whether an interrupted run of a plan may be gone on with by a command whose plan is `new`, as
-/// far as raw devices go: an answer that was typed holds for the device that it named, with what
-/// was in it, and for what the question said would be done with it. So the two must agree in path,
-/// number, size, medium and leave to write, and what is written to is asked for in every run.
+/// Whether an interrupted run may be resumed by a command with plan `new`: a confirmation holds for
+/// the device, medium and permission to write that it named, so both must agree in path, number,
+/// size, medium and permission, and writing is confirmed in every run.
 pub fn may_go_on(old: &[Planned], new: &[Planned]) -> bool {
     let (old, new) = (confirmed(old), confirmed(new));
     old == new && old.iter().all(|[.., write]| write.is_none())
 }
 
-/// What was confirmed of the raw devices of a plan: path, number, bytes, medium, leave to write.
+/// The confirmed facts of a plan's raw devices: path, number, bytes, medium, permission to write.
 fn confirmed(plan: &[Planned]) -> BTreeSet<[Option<&str>; 5]> {
     let raw = plan.iter().map(|planned| &planned.case.inputs).filter(|inputs| inputs.contains_key(DEVICE));
     let names = [DEVICE, DEVICE_NUMBER, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_WRITE];
@@ -267,7 +262,7 @@ mod tests {
         let (name, number) = ("vdb".to_string(), number.to_string());
         let node = Node { name, number, bytes, read_only: false, partitions: Vec::new() };
         let open = rustix::fs::open("/", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).expect("a folder");
-        let held = Some(Held { _open: open, medium: medium.into() });
+        let held = Some(OpenDevice { _open: open, medium: medium.into() });
         let device = Device { path: path.into(), node, write, held };
         let planned = |candidate: Candidate| {
             let Candidate { case, priority, seconds, memory_bytes, unmet, .. } = candidate;

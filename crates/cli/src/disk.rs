@@ -1,5 +1,5 @@
-//! The options of disk rows: what is wanted of them instead of the profile's blocks, depths, jobs,
-//! engine, time and rate.
+//! The options of disk benchmarks: blocks, depths, jobs, engine, time and rate instead of the
+//! profile's.
 
 use super::device::DISK;
 use bench::{Benchmark, Candidate, DiskWish, MOST_DISK_JOBS, Scope, disk_cases};
@@ -66,12 +66,12 @@ impl DiskArgs {
         DiskWish { blocks, depths, jobs: self.jobs, rate: self.io_rate, engine, seconds: self.io_time }
     }
 
-    /// What of it none of these rows could do, in words.
+    /// The options that none of these benchmarks can use, in words.
     pub fn refused(&self, benches: &[&Benchmark]) -> Option<String> {
         self.wish().refused(benches)
     }
 
-    /// The candidates of a plan, those of the disk as they are wanted.
+    /// The candidates of a plan, those of disks with these options.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
         disk_cases(candidates, &self.wish(), scope)
     }

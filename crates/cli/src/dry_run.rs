@@ -1,4 +1,4 @@
-//! What a measuring verb would do: the plan in words or as JSON, and nothing done.
+//! The plan of a measuring verb, in words or as JSON; nothing is measured.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -33,18 +33,19 @@ pub struct DryRun {
     pub leftovers: Vec<Left>,
 }
 
-/// The passes that are counted with: one where all visits are long.
+/// The planned passes: one if all visits are long.
 fn passes(profile: &Profile, planned: &[Planned]) -> String {
     let mut runnable = runnable(planned).peekable();
     let once =
         runnable.peek().is_some() && runnable.all(|one| profile.seconds_of(one.seconds) == one.seconds);
-    match once && profile.passes_min > 1 {
-        true => "1 pass".to_string(),
-        false => format!("{} passes", profile.passes_min),
+    if once && profile.passes_min > 1 {
+        "1 pass".to_string()
+    } else {
+        format!("{} passes", profile.passes_min)
     }
 }
 
-/// Shows what would be done, and does nothing.
+/// Shows the plan and does nothing.
 pub fn show(
     host: &str,
     planned: &[Planned],
@@ -87,7 +88,7 @@ fn runnable(planned: &[Planned]) -> impl Iterator<Item = &Planned> {
 
 /// Whether a case turns a knob of the whole system: only root may.
 fn turns_knobs(planned: &Planned) -> bool {
-    planned.case.knobs.keys().any(|name| !task::is_one(name))
+    planned.case.knobs.keys().any(|name| !task::is_task_knob(name))
 }
 
 /// Whether all of the system's page cache is dropped for a case: only root may.
@@ -102,7 +103,7 @@ fn changing(planned: &[Planned]) -> impl Iterator<Item = &Planned> {
 
 fn dry_run(planned: &[Planned], profile: &Profile, out: &Path) -> DryRun {
     let knobs = changing(planned).flat_map(|planned| &planned.case.knobs);
-    let knobs = knobs.filter(|(name, _)| !task::is_one(name));
+    let knobs = knobs.filter(|(name, _)| !task::is_task_knob(name));
     let mut changes: BTreeSet<String> = knobs.map(|(name, value)| format!("{name} to {value}")).collect();
     if runnable(planned).any(drops_caches) {
         changes.insert("empties the host's page cache before each cold pass".to_string());
@@ -118,7 +119,7 @@ fn dry_run(planned: &[Planned], profile: &Profile, out: &Path) -> DryRun {
     }
 }
 
-/// A line for each case: what its visits take, or why it is not measured.
+/// A line for each case: its time, or why it is not tested.
 fn case_lines(planned: &[Planned]) -> String {
     let keys: Vec<String> = planned.iter().map(|one| shown(&one.case, planned)).collect();
     let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
@@ -141,9 +142,10 @@ fn what_it_takes(planned: &Planned) -> String {
     let points = bench::find(&planned.case.bench).map_or(1, |row| (row.points)(&planned.case).len());
     let cpus = planned.case.placement.cpus();
     let beside = planned.case.placement.busy_cpus().difference(&cpus);
-    let beside = match beside.is_empty() {
-        true => String::new(),
-        false => format!(", partners on {}", plain(&beside.to_string(), 40)),
+    let beside = if beside.is_empty() {
+        String::new()
+    } else {
+        format!(", partners on {}", plain(&beside.to_string(), 40))
     };
     format!(
         "{:6.2} s a pass, {:>9}, {memory:>9}, CPUs {}{beside}",
@@ -153,13 +155,15 @@ fn what_it_takes(planned: &Planned) -> String {
     )
 }
 
-/// Cases that need root; where knobs are turned the knobs, as many cells of a sweep need root for
-/// the same few.
+/// Cases that need root; of a sweep the knobs, as many cells need root for the same ones.
 fn needing_root(planned: &[Planned]) -> Vec<String> {
     let has_knobs = planned.iter().any(|planned| !planned.case.knobs.is_empty());
-    let names = changing(planned).flat_map(|planned| match has_knobs && turns_knobs(planned) {
-        true => planned.case.knobs.keys().filter(|name| !task::is_one(name)).cloned().collect(),
-        false => vec![planned.case.key()],
+    let names = changing(planned).flat_map(|planned| {
+        if has_knobs && turns_knobs(planned) {
+            planned.case.knobs.keys().filter(|name| !task::is_task_knob(name)).cloned().collect()
+        } else {
+            vec![planned.case.key()]
+        }
     });
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
@@ -181,8 +185,8 @@ fn written(planned: &[Planned], args: &MeasureArgs) -> String {
     format!("  would write: a run file{reports} into {}{folders}\n", args.out().display())
 }
 
-/// The key of a case; of a long one without the parameters that are the same in all cases of its
-/// benchmark, so that the cells of a sweep can be told apart.
+/// The key of a case; a long one without the parameters that all cases of its benchmark share, so
+/// that cells differ visibly.
 fn shown(case: &Case, all: &[Planned]) -> String {
     const ROOM: usize = 70;
     const MORE_ROOM: usize = 140;

@@ -1,5 +1,4 @@
-//! `assay explain-profile`: which knob of a profile is responsible for how much of what the profile
-//! does.
+//! `assay explain-profile`: which settings of a profile cause its effect, and how much of it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 
 use super::measure_args::{MeasureArgs, hide};
-use super::measuring::{Host, Settled, Study, alone};
+use super::measuring::{Host, Prepared, Study, lock_sweeps};
 use super::output::{eprint_line, misuse};
 use super::results;
 use super::sweep::{base, headline, named_benchmark};
@@ -20,7 +19,7 @@ use model::factors::{Factor, Factors, LeftOut};
 use model::{Planned, Run, sweep::set_param};
 use report::plain::plain;
 use session::plan::Profile;
-use session::plan::factors::{ALL_PAIRS, MOST, cases, masks};
+use session::plan::factors::{ALL_PAIRS, MAX_FACTORS, cases, masks};
 use session::plan::sweep::{named, param_values};
 
 /// Find which settings of a profile change a benchmark
@@ -63,10 +62,10 @@ const PASSES: [(&str, u32); 3] = [("quick", 6), ("standard", 12), ("full", 24)];
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.measure.tests.root).watched();
-    let alone = match args.measure.dry_run || args.measure.tests.pretends() {
+    let lock = match args.measure.dry_run || args.measure.tests.pretends() {
         true => None,
-        // What is there now is so only after what a killed session left is put back.
-        false => Some(alone(&knobs, "cannot start the experiment")?),
+        // The present settings are valid only after a killed session's are restored.
+        false => Some(lock_sweeps(&knobs, "cannot start the experiment")?),
     };
     let (bench, factors) = understood(&args, &knobs).map_err(misuse)?;
     tell_left_out(&factors);
@@ -82,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let pairs: &[usize] = if count <= ALL_PAIRS { &everything } else { &[] };
     let code = measured(&args, bench, &factors, &masks(count, pairs))?;
-    if count <= ALL_PAIRS || code != ExitCode::SUCCESS || alone.is_none() {
+    if count <= ALL_PAIRS || code != ExitCode::SUCCESS || lock.is_none() {
         return Ok(code);
     }
     let strong = strong(&args)?;
@@ -126,13 +125,16 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
         let name = difference.knob.clone().unwrap_or(difference.name.clone());
         left_out.push(LeftOut { name, before: difference.before, after: difference.after, why });
     }
-    ensure!(factors.len() <= MOST, "{} settings differ; at most {MOST} can be separated", factors.len());
+    ensure!(
+        factors.len() <= MAX_FACTORS,
+        "{} settings differ; at most {MAX_FACTORS} can be separated",
+        factors.len()
+    );
     let remarks = before.remarks.iter().chain(&after.remarks).cloned().collect();
     Ok((bench, Factors { before: before.name, after: after.name, target, factors, left_out, remarks }))
 }
 
-/// A knob with both its values here; `None` where they are the same; an error says why it cannot be
-/// turned.
+/// A setting with both values; `None` if they are equal; an error says why it cannot be changed.
 fn factor(
     knobs: &Knobs,
     name: &str,
@@ -204,7 +206,7 @@ fn measured(
     let mut profile: Profile = measure.profile()?;
     let passes = PASSES.iter().find(|(name, _)| *name == profile.name).map_or(12, |(_, passes)| *passes);
     (profile.passes_min, profile.passes_max) = (passes, passes);
-    let host = Host::look(measure, &Settled::default())?;
+    let host = Host::describe(measure, &Prepared::default())?;
     let scope = host.scope(&profile, false);
     let mut base = base(bench, &scope, args.placement.as_deref())?;
     for word in &args.params {
@@ -237,7 +239,7 @@ fn measured(
 fn strong(args: &Args) -> anyhow::Result<Vec<usize>> {
     let run = results::latest(&args.measure.out())?;
     let diagnosis = diagnose::diagnose(run);
-    let shared = diagnosis.shared_out().context("cannot analyse the first run")?;
+    let shared = diagnosis.profile_effects().context("cannot analyse the first run")?;
     let mut strong = shared.shares.strong();
     strong.sort_unstable();
     Ok(strong)
@@ -253,7 +255,7 @@ fn interrupted_pairs(args: &Args, factors: &Factors) -> Option<Vec<usize>> {
     same.then(|| paired(&run, &factors.factors)).filter(|paired| !paired.is_empty())
 }
 
-/// The knobs that a run's plan turns two at a time, where it turns more in all.
+/// The settings that a run's plan changes in pairs, if it changes more in all.
 fn paired(run: &Run, factors: &[Factor]) -> Vec<usize> {
     let turned = |planned: &Planned| -> Vec<usize> {
         let own = |factor: &Factor| planned.case.knobs.get(&factor.name) == Some(&factor.after);

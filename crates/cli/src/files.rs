@@ -1,5 +1,5 @@
-//! Files that verbs write for later, and what they never take the place of: measurements, what was
-//! read, and, under a name that nobody chose, what Assay did not write.
+//! Output files, and what they never replace: measurements, inputs and, under an automatic name,
+//! files that Assay did not write.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
@@ -13,11 +13,10 @@ use rustix::fs::{Mode, OFlags, major, minor};
 
 use super::leftovers;
 use model::run_file::{self, EXTENSION, GZIP};
-use sys::fresh::{Fresh, handle, is_given_open, is_of_the_kernel};
+use sys::atomic_file::{AtomicFile, handle, is_kernel_directory, links_to_open_file};
 
-/// Writes what a run becomes, under a name that nobody chose: only nothing, or what Assay wrote,
-/// gives way. Whole or not at all, readable for whom the user's umask lets: a full disk or a crash
-/// never leaves half a file, and nobody reads one.
+/// Writes a run's output under an automatic name, and replaces only an output of Assay. It is
+/// written completely or not at all, readable by the user's umask.
 pub fn write_own(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
@@ -67,13 +66,13 @@ pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Whether a file of this name is a report as Assay wrote it, or empty; an error where it holds
+/// Whether a file of this name is an unchanged report of Assay or empty; an error if it has
 /// measurements.
 pub fn is_own(path: &Path) -> anyhow::Result<bool> {
     replaceable(path)?.map_or(Ok(false), |mut file| Kind::of(path).wrote(&mut file))
 }
 
-/// Puts a copy of a report in the place of what `gives_way`.
+/// Puts a copy of a report in place of what `gives_way`.
 pub fn copy(report: &Path, to: &Path, gives_way: &dyn Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     put(to, gives_way, |out| Ok(io::copy(&mut File::open(report)?, out).map(|_| ())?))
 }
@@ -86,9 +85,8 @@ fn put(
     put_with(path, None, give_way, write)
 }
 
-/// `give_way` tells whether something is there that may be replaced, and an error of what may not:
-/// asked before anything is written, and again right before it is put there. Who may read it is
-/// for the user's umask to say, or for `mode`.
+/// `give_way` says whether an existing file may be replaced, or why not; it is called before
+/// writing and again before the rename. `mode` or the umask sets the permissions.
 fn put_with(
     path: &Path,
     mode: Option<Mode>,
@@ -96,10 +94,10 @@ fn put_with(
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let directory = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    ensure!(!is_of_the_kernel(directory), "its folder is for devices and kernel files: name another one");
+    ensure!(!is_kernel_directory(directory), "its folder is for devices and kernel files: name another one");
     give_way()?;
     leftovers::sweep([directory]);
-    let fresh = Fresh::beside(path)?;
+    let fresh = AtomicFile::for_path(path)?;
     if let Some(mode) = mode {
         rustix::fs::fchmod(fresh.file(), mode)?;
     }
@@ -115,10 +113,9 @@ fn fill(file: File, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) ->
     Ok(buffered.flush()?)
 }
 
-/// What takes what is written and stays what it is: a pipe, a terminal, /dev/null, and a file that
-/// this process was given open and that is named as such (/dev/stdout). It is
-/// opened by what was looked at and not by its name again, which somebody may have given to another
-/// file meanwhile. An error where no file can be.
+/// An output that is not replaced: a pipe, a terminal, /dev/null, or an open file named as such
+/// (/dev/stdout). It is opened by the checked handle, not by name again. An error if it cannot be a
+/// file.
 fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     let held = match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(held) => File::from(held),
@@ -128,7 +125,7 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     let kind = found.file_type();
     ensure!(!kind.is_dir(), "it is a folder: name a file in it");
     if kind.is_file() {
-        return is_given_open(path).then(|| given(&held, &found)).transpose();
+        return links_to_open_file(path).then(|| given(&held, &found)).transpose();
     }
     let nothing = [(1, 3), (1, 7)].contains(&(major(found.rdev()), minor(found.rdev())));
     let opened = || File::options().write(true).open(handle(&held));
@@ -142,8 +139,8 @@ fn taker(path: &Path) -> anyhow::Result<Option<File>> {
     }
 }
 
-/// The open file itself where it is a standard stream, so that both go on where the other has
-/// ended; else what is written goes to its end.
+/// The open file itself if it is a standard stream, so that both continue at the same place; else
+/// output is appended.
 fn given(held: &File, found: &Metadata) -> anyhow::Result<File> {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     for stream in [out.as_fd(), err.as_fd()] {
@@ -156,11 +153,11 @@ fn given(held: &File, found: &Metadata) -> anyhow::Result<File> {
     Ok(File::options().append(true).open(handle(held))?)
 }
 
-/// As much of a file as tells what it is.
+/// Bytes of a file that show its kind.
 const HEAD: u64 = 4096;
 
-/// A file that can be replaced, open at its begin; nothing where there is none, or a link, which is
-/// replaced itself. An error where it holds measurements, or was read by this process.
+/// An existing file that can be replaced, opened; `None` if there is none or only a link. An error
+/// if it has measurements or is an input.
 fn replaceable(path: &Path) -> anyhow::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -175,7 +172,7 @@ fn replaceable(path: &Path) -> anyhow::Result<Option<File>> {
     (&file).take(HEAD).read_to_end(&mut head)?;
     let mut unpacked = Vec::new();
     if head.starts_with(&GZIP) {
-        // Where the head's end cuts a block, what came before it will do.
+        // If the head ends inside a block, the bytes before suffice.
         let _ = MultiGzDecoder::new(&head[..]).take(HEAD).read_to_end(&mut unpacked);
     }
     let named = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase().contains(EXTENSION);
@@ -204,7 +201,7 @@ const SIGNED_END: &str = " -->\n";
 /// In bytes, with the eight digits between.
 const SIGNATURE: usize = SIGNED.len() + 8 + SIGNED_END.len();
 /// No report is longer.
-const LONGEST: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 impl Kind {
     fn of(path: &Path) -> Kind {
@@ -217,7 +214,7 @@ impl Kind {
         }
     }
 
-    /// Writes a report, and what tells later that nobody has changed it.
+    /// Writes a report with a checksum that shows later changes.
     fn signed(
         self,
         file: &mut dyn Write,
@@ -241,7 +238,7 @@ impl Kind {
         }
         let mut head = Vec::new();
         file.take(HEAD).read_to_end(&mut head)?;
-        if bytes > LONGEST || !self.begins(&String::from_utf8_lossy(&head)) {
+        if bytes > MAX_BYTES || !self.begins(&String::from_utf8_lossy(&head)) {
             return Ok(false);
         }
         let end = bytes.saturating_sub(SIGNATURE as u64);
@@ -267,7 +264,7 @@ impl Kind {
     fn begins(self, head: &str) -> bool {
         match self {
             Kind::Page => head.contains("<meta name=\"generator\" content=\"assay "),
-            // The line of when and by what a run was measured.
+            // The line with date and version of the run.
             Kind::Markdown => head.contains("Z, Assay "),
             Kind::Json => {
                 let dense: String = head.chars().filter(|letter| !letter.is_whitespace()).take(40).collect();
@@ -284,7 +281,7 @@ fn signature(sum: &crc32fast::Hasher) -> String {
     format!("{SIGNED}{:08x}{SIGNED_END}", sum.clone().finalize())
 }
 
-/// Sums up what goes through.
+/// Computes the checksum of what is written.
 struct Summed<W> {
     file: W,
     sum: crc32fast::Hasher,

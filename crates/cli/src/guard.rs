@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use rustix::fs::Access;
 
 use super::measure_args::{CHOICES, MeasureArgs, hide};
-use super::measuring::{Host, Settled, Study};
+use super::measuring::{Host, Prepared, Study};
 use super::output::misuse;
 use bench::{self, FORMATS, Wanted};
 use model::units::duration;
@@ -18,7 +18,7 @@ use model::{Better, Title};
 use session::measure::Patience;
 use session::plan::guard::{Guarded, PLACEMENTS, cases, duet};
 use session::plan::{Profile, Until};
-use stats::quads::{LEAST_QUADS, MOST_QUADS};
+use stats::quads::{MAX_QUADS, MIN_QUADS};
 
 /// Run a program several times: is its result stable, and why
 #[derive(clap::Args)]
@@ -81,7 +81,6 @@ Examples:
   assay guard --placements free,same-cpu,spread -- ./bench    is it the scheduler?
   assay guard --vs './bench --new' -- ./bench --old           which is faster, run alternately
   assay guard --duet --vs './bench --new' -- ./bench --old    both at once, on a busy host
-  assay guard --format hackbench -- hackbench -g 2 -l 500
   assay guard --metric 'rate[1/s]=rate: ([0-9.]+)' -- ./bench
   assay guard --metric 'p99[us]=json:latency.p99' -- ./bench --json";
 
@@ -101,34 +100,34 @@ fn help() -> String {
     format!("{HELP}\nFigure of each --format (the last result in the output):\n{figures}{CODES}")
 }
 
-/// What a visit needs beside the program's own time, and how long it may take to end it.
+/// Time of a visit besides the program's, and for ending it.
 const AROUND: Duration = Duration::from_secs(15);
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // All of it is a mistake of usage.
-    let asked = understood(&args).map_err(misuse)?;
-    let result = asked.commands.first().and_then(|command| command.wanted.clone());
+    let request = parse_request(&args).map_err(misuse)?;
+    let result = request.commands.first().and_then(|command| command.wanted.clone());
     let bench = bench::find(&ids::COMMAND).context("the row of guarded commands is missing")?;
-    let study = Study::of(asked.profile, vec![bench])
-        .choosing(|_, scope, _| match asked.commands.as_slice() {
+    let study = Study::of(request.profile, vec![bench])
+        .choosing(|_, scope, _| match request.commands.as_slice() {
             [a, b] if args.duet => vec![duet(scope, a, b)],
-            commands => cases(scope, commands, &asked.placements),
+            commands => cases(scope, commands, &request.placements),
         })
         .amending(|header| {
             header.catalogue.iter_mut().for_each(|title| judged_by(title, result.as_ref()));
         })
-        .settled(Settled { visit_limit: Some(args.timeout + AROUND), ..Settled::default() });
+        .prepared(Prepared { visit_limit: Some(args.timeout + AROUND), ..Prepared::default() });
     Ok(study.measure(&args.measure)?.code)
 }
 
-/// What the arguments ask for.
-struct Asked {
+/// The parsed arguments.
+struct GuardRequest {
     placements: Vec<String>,
     commands: Vec<Guarded>,
     profile: Profile,
 }
 
-fn understood(args: &Args) -> anyhow::Result<Asked> {
+fn parse_request(args: &Args) -> anyhow::Result<GuardRequest> {
     let measure = &args.measure;
     ensure!(measure.only.is_empty(), "--only names benchmarks; `assay guard` measures the command behind --");
     ensure!(!measure.drop_caches, "--drop-caches is for Assay's own file benchmarks");
@@ -142,7 +141,7 @@ fn understood(args: &Args) -> anyhow::Result<Asked> {
         ensure!(a.words != b.words, "both commands are the same: nothing to compare");
     }
     if args.duet {
-        let host = Host::look(measure, &Settled::default())?;
+        let host = Host::describe(measure, &Prepared::default())?;
         host.floor.like_pair("command", &host.machine).map_err(|why| {
             anyhow!(
                 "--duet needs two CPUs on cores of one kind with a shared last-level cache, and {why}. \
@@ -150,10 +149,10 @@ fn understood(args: &Args) -> anyhow::Result<Asked> {
             )
         })?;
     }
-    Ok(Asked { profile: profile(args, placements.len())?, placements, commands })
+    Ok(GuardRequest { profile: profile(args, placements.len())?, placements, commands })
 }
 
-/// The number that a command is judged by, where it is not its wall time.
+/// The figure of a command, if it is not its wall time.
 fn wanted(args: &Args) -> anyhow::Result<Option<Wanted>> {
     let better =
         args.better.as_deref().map(|side| if side == "lower" { Better::Lower } else { Better::Higher });
@@ -182,7 +181,7 @@ fn placements(args: &Args) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// The number of runs asked for, with a budget for all of them at their time limit and for the wait
+/// The number of runs request for, with a budget for all of them at their time limit and for the wait
 /// for a quiet host.
 fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     let waiting = match args.measure.patience() {
@@ -191,8 +190,8 @@ fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     };
     let mut profile = args.measure.profile_within(|usual| {
         let visits = match args.vs {
-            Some(_) if args.duet => 2 * MOST_QUADS as u32,
-            Some(_) => 4 * MOST_QUADS as u32,
+            Some(_) if args.duet => 2 * MAX_QUADS as u32,
+            Some(_) => 4 * MAX_QUADS as u32,
             None => args.runs.unwrap_or(usual.passes_min).saturating_mul(placements as u32),
         };
         (args.timeout + AROUND).saturating_mul(visits).saturating_add(waiting).as_secs_f64()
@@ -203,19 +202,19 @@ fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     profile.passes_max = profile.passes_min;
     if args.vs.is_some() {
         profile.until = Until::Quads;
-        (profile.passes_min, profile.passes_max) = (2 * LEAST_QUADS as u32, 2 * MOST_QUADS as u32);
+        (profile.passes_min, profile.passes_max) = (2 * MIN_QUADS as u32, 2 * MAX_QUADS as u32);
     }
     Ok(profile)
 }
 
-/// The words of the command that `--vs` names, which can be started.
+/// The words of the command of `--vs`, which must exist.
 fn words_of(text: &str) -> anyhow::Result<Vec<String>> {
     let words = shlex::split(text).with_context(|| format!("--vs {text:?}: a quote is not closed"))?;
     executable(words.first().context("--vs has no command")?)?;
     Ok(words)
 }
 
-/// Whether the program can be started, looked for as a shell does; else why not.
+/// Checks that the program can be started, found as a shell does.
 fn executable(program: &str) -> anyhow::Result<()> {
     let is_file = |path: &Path| path.metadata().is_ok_and(|found| found.is_file());
     let may_run = |path: &Path| rustix::fs::access(path, Access::EXEC_OK).is_ok();
@@ -238,7 +237,7 @@ fn executable(program: &str) -> anyhow::Result<()> {
     }
 }
 
-/// The catalogue's entry says what this run's result is.
+/// The catalogue's entry names this run's figure.
 fn judged_by(title: &mut Title, wanted: Option<&Wanted>) {
     let Some(wanted) = wanted else {
         title.title = "Wall time".into();
@@ -269,7 +268,7 @@ mod tests {
         let budget = |words: &str| {
             let line = format!("guard --runs 2 --placements free,same-cpu --timeout 1s {words} -- /bin/sh");
             let line = Line::try_parse_from(line.split_whitespace()).expect("a line");
-            understood(&line.args).expect("understood").profile.budget_s
+            parse_request(&line.args).expect("parse_request").profile.budget_s
         };
         assert_eq!(budget("--force"), 4.0 * 16.0);
         assert_eq!(budget(""), 4.0 * 16.0 + 20.0);

@@ -1,5 +1,4 @@
-//! `assay hackbench`: with the options and the lines of rt-tests, and on wish measured as
-//! everything else is.
+//! `assay hackbench`: with the options and output of rt-tests, or measured like any benchmark.
 
 use std::process::ExitCode;
 

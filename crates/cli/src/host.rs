@@ -1,4 +1,4 @@
-//! `assay host`: what does this guest really get?
+//! `assay host`: what this guest gets.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ pub struct Args {
     measure: MeasureArgs,
 }
 
-/// Rows that say what a guest gets, beside those of the group itself.
+/// Benchmarks of what a guest gets, besides those of the group `host`.
 const ROWS: [BenchId; 6] = [
     cpu::CLOCK,
     memory_map::REGIONS,

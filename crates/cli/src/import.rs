@@ -1,4 +1,4 @@
-//! `assay import`: what foreign result files say, in our own terms.
+//! `assay import`: result files of other tools, in Assay's terms.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,8 @@ const EXAMPLES: &str = "\
 Examples:
   assay import summary.out                       what lmbench's `make summary` printed
   assay import fio.json --all                    every figure, and how it differs from Assay's
-  assay import results/*/host.0 --json           raw result files, as JSON like that of `assay run`
   assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
-  assay import hackbench.log                     hackbench or `perf bench sched messaging`, also repeated
   assay import summary.out --reference RUN       read its figures by a run
-  assay import result/CPU2017.*.csv              SPEC CPU: components, spread over the runs, score
   assay import fio.json iperf3.json sockperf.log several tools at once, JSON or text
   assay compare summary.out RUN                  an old result against a run
   assay report RUN --beside summary.out          an old result in the report of a run";
@@ -65,23 +62,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let figures = || results.iter().flat_map(|(_, one)| &one.figures);
     let usable = figures().any(|figure| figure.judged.analysis.estimate.is_some());
     let exit = if usable { 0 } else { 3 };
-    match args.json {
-        true => output::print_json(&imported::output(&results))?,
-        false => output::print_text(&text_of(&results, &args, exit)?)?,
+    if args.json {
+        output::print_json(&imported::output(&results))?
+    } else {
+        output::print_text(&text_of(&results, &args, exit)?)?
     }
     Ok(ExitCode::from(exit))
 }
 
-/// The first screen, and every figure of every result behind it where that is asked for.
+/// The first screen, with every figure of every result on request.
 fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Result<String> {
     let own = || {
         let (file, first) = &results[0];
         HostResult::from(&ComparisonSide::imported(first, file))
     };
-    let references = match results.is_empty() {
-        true => references::kept()?,
-        false => args.reference.read_for(own)?,
-    };
+    let references = if results.is_empty() { references::kept()? } else { args.reference.read_for(own)? };
     let screen = imported::screen::screen(results, &references);
     let differs = screen.rows.iter().any(|row| row.reading.extra.starts_with(imported::screen::DIFFERS));
     let wide = screen.rows.iter().any(|row| row.reading.wide);
@@ -111,7 +106,7 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
     let wanted = Wanted { quiet: args.quiet, ..Wanted::default() };
     let mut text = first_screen::render(&screen, wanted, &closing, style);
     if args.all {
-        // What several runs come to stands before each of them.
+        // The summary of several runs comes before each of them.
         let reports = imported::repeats_reports(results).into_iter();
         let reports = reports.chain(results.iter().map(|(file, one)| imported::report(file, one)));
         for report in reports {
@@ -126,7 +121,7 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
 pub fn read(path: &Path) -> anyhow::Result<Vec<Imported>> {
     let file = run_file::open(path)?;
     let mut bytes = Vec::new();
-    // One byte more than may be tells a larger file apart.
+    // One byte above the limit shows a larger file.
     file.take(import::LARGEST as u64 + 1)
         .read_to_end(&mut bytes)
         .with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,14 +1,14 @@
-//! Before measuring: what killed sessions have left is put back and ended, and what this one may
-//! leave is noted.
+//! Before measuring: restores and ends what killed sessions left, and prepares the journal of this
+//! one.
 
 use super::leftovers;
 use super::output::eprint_line;
 use bench::leaves;
 use knobs::Knobs;
 use model::Planned;
-use session::objects::{self, Cleared, Keep};
+use session::objects::{self, Cleared, ObjectKeeper};
 
-/// Whoever was killed before us may have left kernel knobs turned, and more.
+/// A killed session may have left settings changed, and more.
 pub fn put_back_what_was_left(knobs: &Knobs) {
     let Cleared { said, failed } = objects::clear(knobs.folder());
     said.iter().chain(&failed).for_each(|line| eprint_line(&format!("  {line}")));
@@ -21,9 +21,9 @@ pub fn put_back_what_was_left(knobs: &Knobs) {
     }
 }
 
-/// Keeps what the visits of a plan would leave.
-pub fn keep_for(knobs: &Knobs, planned: &[Planned]) -> Keep {
-    let keep = Keep::of(knobs);
+/// The kernel objects of a plan's visits.
+pub fn keep_for(knobs: &Knobs, planned: &[Planned]) -> ObjectKeeper {
+    let keep = ObjectKeeper::of(knobs);
     let runnable = || planned.iter().filter(|planned| planned.unmet.is_none());
     let places = leftovers::worked_in(runnable()).map(|place| place.canonicalize().unwrap_or(place));
     let said = keep.prepare(runnable().filter_map(|planned| leaves(&planned.case)), places.collect());

@@ -1,4 +1,4 @@
-//! `assay knobs`: what can be turned on this kernel, and what not, and why.
+//! `assay knobs`: the settings that can be changed on this kernel, or why not.
 
 use super::output::{self, misuse};
 use std::path::PathBuf;
@@ -52,18 +52,20 @@ pub struct Listed {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let knobs = Knobs::of(&args.root);
-    let names: Vec<String> = match args.names.is_empty() {
-        true => KNOBS.iter().map(|knob| knob.name.to_string()).collect(),
-        false => args.names.clone(),
+    let names: Vec<String> = if args.names.is_empty() {
+        KNOBS.iter().map(|knob| knob.name.to_string()).collect()
+    } else {
+        args.names.clone()
     };
     let mut all = Vec::new();
     for name in &names {
         let named = Named::of(name).ok_or_else(|| misuse(knobs.unmet(name, "").unwrap_or_default()))?;
         all.push(listed(&knobs, name, &named));
     }
-    match args.json {
-        true => output::print_json(&all)?,
-        false => output::print_text(&text(&all))?,
+    if args.json {
+        output::print_json(&all)?
+    } else {
+        output::print_text(&text(&all))?
     }
     let lacking = !args.names.is_empty() && all.iter().any(|knob| knob.value.is_none());
     Ok(if lacking { ExitCode::from(3) } else { ExitCode::SUCCESS })
@@ -75,12 +77,13 @@ fn listed(knobs: &Knobs, name: &str, named: &Named) -> Listed {
         Named::Feature(feature) => format!("the scheduler's feature {feature}"),
         Named::Sysctl(_) => "a sysctl".to_string(),
     };
-    let (place, unwritable) = match named.is_of_tasks() {
-        true => (Some("own tasks".to_string()), None),
-        false => match knobs.locate(name) {
+    let (place, unwritable) = if named.is_of_tasks() {
+        (Some("own tasks".to_string()), None)
+    } else {
+        match knobs.locate(name) {
             Ok(located) => (Some(located.place().to_string()), knobs.unwritable(&located)),
             Err(_) => (None, None),
-        },
+        }
     };
     let (value, why_not) = match knobs.current(name) {
         Ok(value) => {

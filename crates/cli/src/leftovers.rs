@@ -1,5 +1,5 @@
-//! What killed runs left in the folders that a run works in: removed as far as it is provably ours,
-//! and else named.
+//! Remains of killed runs in the folders of a run: removed if they are provably Assay's, else
+//! named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use model::Planned;
 use report::plain::plain;
 use sys::scratch::{self, Leftover};
 
-/// A folder with a name of ours whose owner is gone.
+/// A folder with an Assay name whose owner has ended.
 #[derive(Serialize, JsonSchema)]
 pub struct Left {
     pub path: String,
-    /// Why it would stay; absent where it would be removed.
+    /// Why it would stay; absent if it would be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stays: Option<String>,
 }
@@ -27,7 +27,7 @@ pub fn worked_in<'p>(plan: impl IntoIterator<Item = &'p Planned>) -> impl Iterat
     plan.into_iter().filter_map(|planned| planned.case.inputs.get("dir")).map(PathBuf::from)
 }
 
-/// The folders in which a run of this plan may find some of its own.
+/// The folders in which a run of this plan makes its own.
 pub fn places(plan: &[Planned], out: &Path) -> BTreeSet<PathBuf> {
     let all = worked_in(plan).chain([std::env::temp_dir(), out.to_path_buf()]);
     // One folder of two names is one.
@@ -40,18 +40,18 @@ pub fn found(places: &BTreeSet<PathBuf>) -> Vec<Left> {
     all.map(|one| Left { path: one.path.display().to_string(), stays: one.stays }).collect()
 }
 
-/// Removes what is ours, and names what is left, each once.
+/// Removes what is Assay's, and names the rest once.
 pub fn sweep<'p>(places: impl IntoIterator<Item = &'p (impl AsRef<Path> + ?Sized + 'p)>) {
-    static TOLD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    static NAMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     for Leftover { path, stays } in places.into_iter().flat_map(|place| scratch::sweep(place.as_ref())) {
-        let new = TOLD.lock().is_ok_and(|mut told| told.insert(path.clone()));
+        let new = NAMED.lock().is_ok_and(|mut named| named.insert(path.clone()));
         if let Some(why) = stays.filter(|_| new) {
             eprint_line(&format!("  {}", stays_as_it_is(&path.display().to_string(), &why)));
         }
     }
 }
 
-/// A folder that is not removed, why, and what to do about it.
+/// A message about a folder that is not removed.
 pub fn stays_as_it_is(path: &str, why: &str) -> String {
     format!(
         "not removed: {}, because {}; check it, and remove it by hand if you do not need it",

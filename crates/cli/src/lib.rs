@@ -66,7 +66,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use output::LookArgs;
+use output::DisplayArgs;
 pub use output::complain;
 pub use start::start;
 
@@ -83,7 +83,7 @@ pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
-    look: LookArgs,
+    look: DisplayArgs,
 }
 
 /// The verbs in the order of the help: each is a module with its `Args` and its `run`.

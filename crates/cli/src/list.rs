@@ -1,4 +1,4 @@
-//! `assay list`: what can be measured.
+//! `assay list`: the benchmarks.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `assay machine`: what this host, a captured tree or a cpuid dump is.
+//! `assay machine`: describes this host, a captured tree or a CPUID dump.
 
 use std::io::{IsTerminal, Read};
 use std::os::unix::fs::MetadataExt;
@@ -91,12 +91,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::from(&snapshot);
     let blank = machine.is_blank();
     let exit = if blank { 3 } else { 0 };
-    match args.json {
-        true => {
-            let report = Report { summary: machine.summary(), machine };
-            output::print_json(&report)?;
-        }
-        false => output::print_text(&text_of(&machine, &args, exit))?,
+    if args.json {
+        let report = Report { summary: machine.summary(), machine };
+        output::print_json(&report)?;
+    } else {
+        output::print_text(&text_of(&machine, &args, exit))?
     }
     if blank {
         eprint_line(&format!("assay: {}", nothing_read(&args)));
@@ -104,7 +103,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(exit))
 }
 
-/// The first screen, and the drawing with every fact behind it where that is asked for.
+/// The first screen, with the drawing and every fact on request.
 fn text_of(machine: &Machine, args: &Args, exit: u8) -> String {
     let screen = text_machine::screen(machine);
     let counts = screen.counts();
@@ -125,10 +124,8 @@ fn text_of(machine: &Machine, args: &Args, exit: u8) -> String {
 
 fn read(args: &Args) -> anyhow::Result<Snapshot> {
     let elsewhere = args.from.is_some() || args.root.is_some() || args.cpuid.is_some();
-    let mut snapshot = match args.dmi.is_some() && !elsewhere {
-        true => Snapshot::default(),
-        false => read_machine(args)?,
-    };
+    let mut snapshot =
+        if args.dmi.is_some() && !elsewhere { Snapshot::default() } else { read_machine(args)? };
     if let Some(path) = &args.dmi {
         snapshot.entries.extend(dmi_entries(&dmi_file(path)?)?);
     }
@@ -139,7 +136,7 @@ fn read(args: &Args) -> anyhow::Result<Snapshot> {
 /// Largest printout or dump of SMBIOS tables that is read.
 const LARGEST_DMI: u64 = 16 << 20;
 
-/// Where sosreports keep what dmidecode printed.
+/// The places of dmidecode's output in sosreports.
 const PRINTOUTS: [&str; 2] = ["sos_commands/hardware/dmidecode", "dmidecode"];
 
 /// The file of `--dmi`: itself, or the one in a folder.
@@ -172,7 +169,7 @@ fn printout_below(folder: &Path) -> Option<PathBuf> {
     })
 }
 
-/// What a file of `--dmi` stands for in a snapshot.
+/// A file of `--dmi` as entries of a snapshot.
 fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let shown = path.display();
     let advice = "give the output of `sudo dmidecode`, or a file of `sudo dmidecode --dump-bin FILE`";
@@ -194,11 +191,12 @@ fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
         return Ok(machine::printout_of(&text).map(|(name, entry)| (name.to_string(), entry)).to_vec());
     }
     let denied = ["Permission denied", "not permitted"].iter().any(|words| text.contains(words));
-    match denied {
-        true => bail!(
+    if denied {
+        bail!(
             "{shown} holds dmidecode's \"Permission denied\" and no tables: run dmidecode as root; {advice}"
-        ),
-        false => bail!("{shown} is not from dmidecode: {advice}"),
+        )
+    } else {
+        bail!("{shown} is not from dmidecode: {advice}")
     }
 }
 
@@ -266,7 +264,7 @@ fn add_probes(snapshot: &mut Snapshot) {
         snapshot.entries.insert(ids::probe::AFFINITY.to_string(), Entry::Text(cpus.to_string()));
     }
     sys::cpuid::probe(snapshot);
-    // /sys tells which CPUs share a cache; without it each CPU is asked by cpuid.
+    // /sys says which CPUs share a cache; without it CPUID does.
     if !snapshot.below(CPUS).any(|(path, _)| path.contains("/cache/index")) {
         let online = Machine::from(&*snapshot).cpus.online;
         sys::cpuid::probe_each(snapshot, &online);
@@ -309,8 +307,8 @@ pub fn saved_snapshot(path: &Path) -> anyhow::Result<Snapshot> {
     serde_json::from_str(&text).with_context(|| format!("{} is not a snapshot: {advice}", path.display()))
 }
 
-/// Whether the file of an interrupted run holds what was blanked when it was read; if so, says why
-/// it is not gone on with.
+/// Whether the file of an interrupted run has secrets that are blanked on reading; prints why it is
+/// not resumed.
 pub fn holds_secrets(old: &Header) -> bool {
     let holds = old.snapshot.get(BLANKED).is_some();
     if holds {
@@ -326,13 +324,12 @@ pub fn holds_secrets(old: &Header) -> bool {
 fn save(snapshot: &Snapshot, path: &Path) -> anyhow::Result<()> {
     let compressed = path.extension().is_some_and(|extension| extension == "gz");
     files::write_named(path, |file| {
-        match compressed {
-            true => {
-                let mut encoder = GzEncoder::new(file, Compression::default());
-                serde_json::to_writer(&mut encoder, snapshot)?;
-                encoder.finish()?;
-            }
-            false => serde_json::to_writer(file, snapshot)?,
+        if compressed {
+            let mut encoder = GzEncoder::new(file, Compression::default());
+            serde_json::to_writer(&mut encoder, snapshot)?;
+            encoder.finish()?;
+        } else {
+            serde_json::to_writer(file, snapshot)?
         }
         Ok(())
     })

@@ -1,5 +1,4 @@
-//! `--margin`: the share of the capacity that is kept free, one meaning in every verb that tells a
-//! capacity.
+//! `--margin`: the share of the capacity to keep free, with one meaning in all verbs.
 
 use stats::smt::USUAL_MARGIN;
 

@@ -130,14 +130,14 @@ impl MeasureArgs {
         Ok(profile)
     }
 
-    /// The profile, within `budget_s` where --budget does not say otherwise.
+    /// The profile, with `budget_s` unless --budget is given.
     pub fn profile_within(&self, budget_s: impl FnOnce(&Profile) -> f64) -> anyhow::Result<Profile> {
         let profile = self.profile()?;
         let budget_s = self.budget.map_or_else(|| budget_s(&profile), |given| given.as_secs_f64());
         Ok(profile.within(budget_s))
     }
 
-    /// Until the next version `--all`, which now prints every figure, measures every pair as well.
+    /// In this version `--all`, which prints every figure, still measures every pair of CPUs.
     pub fn all_pairs(&self) -> bool {
         if self.screen.all && !self.all_pairs {
             eprint_line(

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::check::Asked;
-use super::concluding::{Finished, Lookout, conclude, keep};
+use super::check::LoadedSpec;
+use super::concluding::{Finished, RunFileMonitor, conclude, keep};
 use super::device::{Device, may_go_on};
 use super::dry_run;
 use super::keeping::{keep_for, put_back_what_was_left};
@@ -20,7 +20,7 @@ use super::progress::Display;
 use super::signals::catch_signals;
 use bench::placement::Floor;
 use bench::{Benchmark, Candidate, DROP_CACHES, NETWORK_TO, Scope};
-use knobs::{Alone, KnobSetter, Knobs};
+use knobs::{KnobSetter, Knobs, SweepLock};
 use machine::Machine;
 use model::run_file::{self, Candidates, Writer};
 use model::vocabulary::file::param::CACHE;
@@ -30,7 +30,7 @@ use model::{
     Earlier, Entry, Event, Header, Planned, RUN_FILE_SCHEMA, Record, Run, RunClock, Snapshot, Title,
 };
 use session::measure::{Ended, Session};
-use session::objects::Keep;
+use session::objects::ObjectKeeper;
 use session::plan::{self, Profile};
 use snapshot::{disk, group_folders};
 use sys::counters::Groups;
@@ -38,13 +38,13 @@ use sys::{clock, scratch};
 
 /// What a verb found out before it measures, from options that only it has.
 #[derive(Default)]
-pub struct Settled {
-    /// The other host of network rows, and what is wanted of them.
+pub struct Prepared {
+    /// The other host of network benchmarks, and their options.
     pub network: Option<Network>,
     /// The raw device that disk rows use.
     pub device: Option<Device>,
     /// The spec that the host is compared with when all is measured.
-    pub accept: Option<Asked>,
+    pub accept: Option<LoadedSpec>,
     /// Time limit of each visit, if no option names one.
     pub visit_limit: Option<Duration>,
 }
@@ -57,7 +57,7 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn look(args: &MeasureArgs, settled: &Settled) -> anyhow::Result<Host> {
+    pub fn describe(args: &MeasureArgs, prepared: &Prepared) -> anyhow::Result<Host> {
         let root = &args.tests.root;
         let mut snapshot = match &args.tests.from {
             Some(file) => super::machine::saved_snapshot(file)?,
@@ -65,7 +65,7 @@ impl Host {
         };
         if !args.tests.pretends() {
             add_directory(&mut snapshot, args)?;
-            match &settled.device {
+            match &prepared.device {
                 Some(device) => {
                     // No directory is measured then.
                     snapshot.entries.remove(DIRECTORY);
@@ -74,7 +74,7 @@ impl Host {
                 None => super::machine::add_disk(&mut snapshot, root, args.dir.as_deref())?,
             }
         }
-        if let Some(network) = &settled.network {
+        if let Some(network) = &prepared.network {
             network.store(&mut snapshot);
         }
         snapshot.blank();
@@ -102,8 +102,8 @@ impl Host {
     }
 }
 
-/// Adds what the folder of test files is. A folder that the user named must be usable; that the
-/// default one is missing, its benchmarks say themselves.
+/// Adds the description of the folder for test files. A named folder must be usable; a missing
+/// default is reported by its benchmarks.
 fn add_directory(snapshot: &mut Snapshot, args: &MeasureArgs) -> anyhow::Result<()> {
     let directory = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     match scratch::probe(&directory) {
@@ -123,11 +123,11 @@ type Choice<'s> = Box<dyn Fn(Vec<Candidate>, &Scope, &Host) -> Vec<Candidate> + 
 pub struct Study<'s> {
     profile: Profile,
     benches: Vec<&'s Benchmark>,
-    /// Makes the study's cases of what the benchmarks offer here.
+    /// Makes the study's cases from the candidates of the benchmarks.
     choose: Choice<'s>,
     /// Writes into the run's header what the study has to say.
     amend: Box<dyn Fn(&mut Header) + 's>,
-    settled: Settled,
+    prepared: Prepared,
 }
 
 impl<'s> Study<'s> {
@@ -138,7 +138,7 @@ impl<'s> Study<'s> {
             benches,
             choose: Box::new(|candidates, _, _| candidates),
             amend: Box::new(|_| {}),
-            settled: Settled::default(),
+            prepared: Prepared::default(),
         }
     }
 
@@ -153,8 +153,8 @@ impl<'s> Study<'s> {
         Study { amend: Box::new(amend), ..self }
     }
 
-    pub fn settled(self, settled: Settled) -> Study<'s> {
-        Study { settled, ..self }
+    pub fn prepared(self, prepared: Prepared) -> Study<'s> {
+        Study { prepared, ..self }
     }
 
     /// Plans the study on this host, measures, judges and reports it; with --dry-run shows the
@@ -164,7 +164,7 @@ impl<'s> Study<'s> {
         if !args.dry_run && !args.tests.pretends() {
             put_back_what_was_left(&knobs);
         }
-        let host = Host::look(args, &self.settled)?;
+        let host = Host::describe(args, &self.prepared)?;
         let planned = self.plan(args, &host)?;
         if args.dry_run {
             let name = args.naming.settle(&host.machine)?.host;
@@ -172,7 +172,7 @@ impl<'s> Study<'s> {
             return Ok(Finished { code, diagnosis: None });
         }
         let kept_for: &[Planned] = if args.tests.pretends() { &[] } else { &planned };
-        let guard = SessionGuard::taken(knobs.hand(), keep_for(&knobs, kept_for))?;
+        let guard = SessionGuard::new(knobs.setter(), keep_for(&knobs, kept_for))?;
         let mut header = self.header(args, &host, planned)?;
         (self.amend)(&mut header);
         let (mut writer, header, earlier) = open(args, header)?;
@@ -185,7 +185,7 @@ impl<'s> Study<'s> {
         let ended = self.visit(args, &header, &mut writer, earlier, &guard);
         let left = guard.knobs.put_back();
         let finished = match ended {
-            Ok(ended) => conclude(args, &self.settled, &mut writer, ended)?,
+            Ok(ended) => conclude(args, &self.prepared, &mut writer, ended)?,
             Err(error) => {
                 if let Err(lost) = keep(args, &mut writer) {
                     eprint_line(&format!("  {lost:#}"));
@@ -200,10 +200,10 @@ impl<'s> Study<'s> {
     fn plan(&self, args: &MeasureArgs, host: &Host) -> anyhow::Result<Vec<Planned>> {
         let scope = host.scope(&self.profile, args.all_pairs());
         let mut candidates = (self.choose)(plan::candidates(&scope, &self.benches), &scope, host);
-        if let Some(device) = &self.settled.device {
+        if let Some(device) = &self.prepared.device {
             candidates = device.supply(candidates);
         }
-        if let Some(network) = &self.settled.network {
+        if let Some(network) = &self.prepared.network {
             candidates = network.supply(candidates, &scope);
         }
         let mut planned = plan::fit(candidates, &scope, &self.profile);
@@ -256,9 +256,9 @@ impl<'s> Study<'s> {
         guard: &SessionGuard,
     ) -> anyhow::Result<Ended> {
         let [cpu, memory] = group_folders(&args.tests.root);
-        let lookout = Lookout::of(args);
-        let undecided = |run: &Run| match &self.settled.accept {
-            Some(asked) => super::check::undecided(asked, run, &args.screen.reference),
+        let monitor = RunFileMonitor::of(args);
+        let undecided = |run: &Run| match &self.prepared.accept {
+            Some(loaded) => super::check::undecided(loaded, run, &args.screen.reference),
             None => Vec::new(),
         };
         let session = Session {
@@ -270,11 +270,11 @@ impl<'s> Study<'s> {
             keep: &guard.keep,
             groups: Groups { cpu, memory },
             patience: args.patience(),
-            visit_limit: args.tests.visit_limit.or(self.settled.visit_limit),
-            secret: self.settled.network.as_ref().and_then(|network| network.secret.clone()),
+            visit_limit: args.tests.visit_limit.or(self.prepared.visit_limit),
+            secret: self.prepared.network.as_ref().and_then(|network| network.secret.clone()),
             interrupted: &|| guard.interrupted.load(Ordering::Relaxed),
             undecided: &undecided,
-            look_after: &|writer| lookout.look(writer),
+            look_after: &|writer| monitor.look(writer),
         };
         let mut display = Display::new();
         let ended = session.run(writer, earlier, &mut |progress| display.show(progress));
@@ -287,12 +287,12 @@ impl<'s> Study<'s> {
 
 /// Keeps other sessions from turning knobs while the guard lives, and puts back what a killed one
 /// left turned; `what` says what cannot begin where that fails.
-pub fn alone(knobs: &Knobs, what: &'static str) -> anyhow::Result<Alone> {
-    let alone = knobs.alone()?;
+pub fn lock_sweeps(knobs: &Knobs, what: &'static str) -> anyhow::Result<SweepLock> {
+    let lock = knobs.lock_sweeps()?;
     for line in knobs.put_back_what_was_left().context(what)? {
         eprint_line(&format!("  {line}"));
     }
-    Ok(alone)
+    Ok(lock)
 }
 
 /// Marks the cold cases of files, before each pass of which all caches are dropped.
@@ -315,7 +315,7 @@ fn open(args: &MeasureArgs, header: Header) -> anyhow::Result<(Writer, Header, E
         old.schema == header.schema
             && old.plan_id == header.plan_id
             && old.assay == header.assay
-            // A sweep's control tells what another boot changed; of anything else nothing would.
+            // A sweep's control shows the effect of a reboot; no other run does.
             && (old.boot_id == header.boot_id || header.sweep.is_some())
             && old.sweep == header.sweep
             && old.host == header.host
@@ -383,15 +383,15 @@ fn pretended_clock() -> RunClock {
 /// Puts the system back when a session ends, in whatever way it ends.
 struct SessionGuard {
     knobs: KnobSetter,
-    keep: Keep,
+    keep: ObjectKeeper,
     /// The user wants out.
     interrupted: Arc<AtomicBool>,
 }
 
 impl SessionGuard {
-    fn taken(knobs: KnobSetter, keep: Keep) -> anyhow::Result<SessionGuard> {
-        let interrupted = catch_signals(knobs.last())?;
-        let (usual, last) = (std::panic::take_hook(), knobs.last());
+    fn new(knobs: KnobSetter, keep: ObjectKeeper) -> anyhow::Result<SessionGuard> {
+        let interrupted = catch_signals(knobs.emergency_restore())?;
+        let (usual, last) = (std::panic::take_hook(), knobs.emergency_restore());
         std::panic::set_hook(Box::new(move |panic| {
             last.try_put_back();
             // Ends the process.

@@ -76,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     refuse_if(!measure.only.is_empty(), why)?;
     let usual = measure.profile_within(|_| BUDGET_S)?;
     let profile = plan::Profile {
-        // A visit holds all rounds; another one would get other memory, and be another map.
+        // One visit has all rounds: another one would get other memory.
         passes_min: 1,
         passes_max: 1,
         depth: Depth::Full,

@@ -1,5 +1,5 @@
-//! `--host` and `--label`: what a run calls its host, for those who read results of many. `--name`
-//! and `@NAME`: runs that are kept to be compared with, in a folder of that name.
+//! `--host` and `--label`: the name and labels of the host in a run. `--name` and `@NAME`: runs in
+//! a folder of that name, to compare with.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use super::results;
 use machine::Machine;
 use model::run_file;
 
-/// The subject under which help has the options of what is written.
+/// The help heading of output options.
 pub const OUTPUT: &str = "Output";
 
 #[derive(clap::Args, Default)]
@@ -32,14 +32,14 @@ pub struct Naming {
 /// Where runs are kept unless `--out` names a folder.
 pub const OUT: &str = "assay-out";
 
-/// Variables that name the host and its labels where no option does.
+/// Variables for the host's name and labels, if no option is given.
 const HOST: &str = "ASSAY_HOST";
 const LABELS: &str = "ASSAY_LABELS";
 
 /// Longest name or label, characters.
-const LONGEST: usize = 100;
+const MAX_CHARS: usize = 100;
 /// Most labels of a run: every summary contains them.
-const MOST: usize = 32;
+const MAX_LABELS: usize = 32;
 
 /// Name and labels of the host in a run's header.
 #[derive(Debug, PartialEq)]
@@ -77,19 +77,20 @@ impl Naming {
         {
             all.extend([label(text).map_err(|why| refused(why, LABELS))?]);
         }
-        // An option says more than the environment.
+        // An option overrides the environment.
         all.extend(self.labels.iter().cloned());
-        let many = || misuse(format!("{} labels; a run has at most {MOST}", all.len()));
-        anyhow::ensure!(all.len() <= MOST, many());
+        let many = || misuse(format!("{} labels; a run has at most {MAX_LABELS}", all.len()));
+        anyhow::ensure!(all.len() <= MAX_LABELS, many());
         Ok(Named { host, labels: all })
     }
 }
 
 fn name(text: &str) -> Result<String, String> {
     let text = text.trim();
-    match text.is_empty() || text.chars().count() > LONGEST || text.chars().any(char::is_control) {
-        true => Err(format!("a host's name has 1 to {LONGEST} characters")),
-        false => Ok(text.to_string()),
+    if text.is_empty() || text.chars().count() > MAX_CHARS || text.chars().any(char::is_control) {
+        Err(format!("a host's name has 1 to {MAX_CHARS} characters"))
+    } else {
+        Ok(text.to_string())
     }
 }
 
@@ -97,15 +98,17 @@ fn name(text: &str) -> Result<String, String> {
 fn baseline(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let is_file = text.trim_end_matches(".gz").ends_with(run_file::EXTENSION);
-    let is_plain =
-        !text.is_empty() && text.len() <= LONGEST && text.chars().all(plain) && !text.starts_with(['.', '-']);
+    let is_plain = !text.is_empty()
+        && text.len() <= MAX_CHARS
+        && text.chars().all(plain)
+        && !text.starts_with(['.', '-']);
     match is_plain {
         true if is_file => {
             Err(format!("{} is the ending of run files, but this name is for a folder", run_file::EXTENSION))
         }
         true => Ok(text.to_string()),
         false => Err(format!(
-            "a name has 1 to {LONGEST} letters, digits, -, _ and ., and does not begin with - or ."
+            "a name has 1 to {MAX_CHARS} letters, digits, -, _ and ., and does not begin with - or ."
         )),
     }
 }
@@ -133,8 +136,8 @@ pub fn run() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The folder that `@NAME` means; `None` of what begins otherwise, or is a file of its own. Unknown
-/// names are errors with the names that there are.
+/// The folder of `@NAME`; `None` for anything else or an existing file. Unknown names are errors
+/// that list the known ones.
 fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
     let Some(name) = text.to_str().and_then(|text| text.strip_prefix('@')) else { return Ok(None) };
     if Path::new(text).exists() {
@@ -159,16 +162,17 @@ fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
     ))
 }
 
-/// `rack=r7`: the key as in a variable's name, with `-`, `.` and `/` beside.
+/// `rack=r7`: the key may have the characters of a variable, `-`, `.` and `/`.
 fn label(text: &str) -> Result<(String, String), String> {
     let wrong = || format!("{text:?} is not a label: write KEY=VALUE, such as rack=r7");
     let (key, value) = text.split_once('=').ok_or_else(wrong)?;
     let (key, value) = (key.trim(), value.trim());
     let is_key = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c));
-    let fits = |part: &str| !part.is_empty() && part.chars().count() <= LONGEST;
-    match is_key && fits(key) && fits(value) && !value.chars().any(|c| c.is_control() || c == ',') {
-        true => Ok((key.to_string(), value.to_string())),
-        false => Err(wrong()),
+    let fits = |part: &str| !part.is_empty() && part.chars().count() <= MAX_CHARS;
+    if is_key && fits(key) && fits(value) && !value.chars().any(|c| c.is_control() || c == ',') {
+        Ok((key.to_string(), value.to_string()))
+    } else {
+        Err(wrong())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The options of network rows: the other host, its token, and what is wanted of the rows.
+//! The options of network benchmarks: the other host, its token, and how to measure.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -44,12 +44,12 @@ pub struct NetworkArgs {
 /// Where `assay serve` listens; not registered for anything else that servers run.
 pub const PORT: u16 = 4711;
 
-/// The variable that holds the token where no argument does.
+/// The variable with the token, if no argument is given.
 pub const TOKEN: &str = "ASSAY_TOKEN";
 
-/// A token's fewest characters: at random, more than 128 bits' worth of letters and digits.
-const STRONG: usize = 22;
-/// Random ones have more different characters than this.
+/// Shortest token: at random, more than 128 bits of letters and digits.
+const MIN_TOKEN_CHARS: usize = 22;
+/// Random tokens have more different characters than this.
 const DIFFERENT: usize = 8;
 
 /// The token that the user named, as an argument or in the environment.
@@ -57,20 +57,20 @@ pub fn given(argument: Option<String>) -> Option<String> {
     argument.or_else(|| std::env::var(TOKEN).ok()).filter(|token| !token.is_empty())
 }
 
-/// Why this token is refused, unless the user said that it may be weak.
+/// Why this token is refused, unless weak ones are allowed.
 pub fn weakness(token: &str, weak: bool) -> Option<String> {
     let count = token.chars().count();
     let different = token.chars().collect::<BTreeSet<char>>().len();
-    ((count < STRONG || different < DIFFERENT) && !weak).then(|| {
+    ((count < MIN_TOKEN_CHARS || different < DIFFERENT) && !weak).then(|| {
         format!(
             "a token of {count} characters ({different} different ones) can be guessed from a recorded \
-              session: use the one that `assay serve` makes, or at least {STRONG} random characters \
+              session: use the one that `assay serve` makes, or at least {MIN_TOKEN_CHARS} random characters \
               (`openssl rand -hex 16`); on a private link, add --weak-token at both ends"
         )
     })
 }
 
-/// What was settled: how network rows are to be measured, and what both ends tell of themselves.
+/// The connection to the other host: how to measure, and the descriptions of both ends.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub wish: Wish,
@@ -90,7 +90,7 @@ impl NetworkArgs {
         weakness(&token, self.weak_token)
     }
 
-    /// Asks the other host what it is, unless nothing is going to be done. An error says why it
+    /// Asks the other host for its description, unless this is a dry run. An error says why it
     /// cannot be the other end.
     pub fn settle(&self, dry_run: bool) -> anyhow::Result<Network> {
         let to = self.to.as_deref().map(with_port).transpose()?;
@@ -123,7 +123,7 @@ impl NetworkArgs {
 }
 
 impl Network {
-    /// Puts what both ends tell into a snapshot.
+    /// Stores the descriptions of both ends in a snapshot.
     pub fn store(&self, snapshot: &mut Snapshot) {
         snapshot.entries.insert(probe::NETWORK.to_string(), Entry::Text(self.local.clone()));
         if let Some(remote) = &self.remote {
@@ -131,7 +131,7 @@ impl Network {
         }
     }
 
-    /// The candidates of a plan, those of the network as they are wanted.
+    /// The candidates of a plan, those of the network with these options.
     pub fn supply(&self, candidates: Vec<Candidate>, scope: &Scope) -> Vec<Candidate> {
         let mut wish = self.wish.clone();
         if wish.to.is_some() {
@@ -144,15 +144,15 @@ impl Network {
     }
 }
 
-/// Usable CPUs by their place relative to the network card, as far as this machine tells: on the
-/// card's node beside the CPU that takes its interrupts, that CPU itself, another node.
+/// Usable CPUs by their position relative to the network card, as far as known: on the card's node
+/// but not the CPU of its interrupts, that CPU itself, another node.
 fn near(machine: &Machine, floor: &Floor) -> Vec<(&'static str, u32)> {
     let Some(path) = &machine.network else { return Vec::new() };
     let usable = floor.cpus();
     let irq = seats::busiest(&path.local, &usable);
     let node = seats::node_of(machine, floor, &path.local);
     let first = |fits: &dyn Fn(u32) -> bool| {
-        // Not CPU 0, if there is another: it serves most of what is not pinned.
+        // Not CPU 0, if there is another: most unpinned work runs there.
         usable
             .iter()
             .filter(|cpu| Some(*cpu) != irq && fits(*cpu))
@@ -171,7 +171,7 @@ pub fn is_link_local(ip: IpAddr) -> bool {
     matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
-/// An address, its interface after a % where it is link-local (`fe80::1%eth0`, or the interface's
+/// An address, with an interface after % if it is link-local (`fe80::1%eth0` or an interface
 /// number); its port is 0.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let (ip, interface) = match text.split_once('%') {
@@ -196,13 +196,13 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// With our own port where none is named, and the number of the interface where one is.
+/// Adds Assay's port if none is given, and the interface number if one is.
 fn with_port(to: &str) -> anyhow::Result<String> {
     if to.is_empty() || to.contains(char::is_whitespace) || to.contains('/') {
         bail!("--to takes a host or an address, with a port if it is not {PORT}, not {to:?}");
     }
     let named = match to.rsplit_once(':') {
-        // Several colons: an address of version 6, whose port stands after a bracket.
+        // Several colons: an IPv6 address, whose port follows a bracket.
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => port.parse::<u16>().is_ok(),
         _ => false,
     };

@@ -1,5 +1,4 @@
-//! Java, Flink and the program of the Nexmark queries: where they are, whether they will do, and
-//! what is told of them.
+//! Finds and checks Java, Flink and the program of the Nexmark queries.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,14 +39,14 @@ pub struct FlinkArgs {
 }
 
 /// The oldest Java that this Flink and the program run on.
-const OLDEST_JAVA: u32 = 11;
+const MIN_JAVA: u32 = 11;
 /// Time limit of `java -version`.
 const SAY: Duration = Duration::from_secs(60);
 
 /// What was found, with lines of name and value for the run's header.
-pub struct Found {
+pub struct FlinkSetup {
     pub flink: Flink,
-    pub told: String,
+    pub description: String,
 }
 
 impl FlinkArgs {
@@ -60,27 +59,27 @@ impl FlinkArgs {
             || self.flink_port.is_some()
     }
 
-    /// All that a job needs; an error says what is missing and what to do.
-    pub fn find(&self) -> anyhow::Result<Found> {
+    /// Everything a job needs; an error says what is missing and what to do.
+    pub fn find(&self) -> anyhow::Result<FlinkSetup> {
         match &self.jobmanager {
             Some(address) => self.running(address),
             None => self.own(),
         }
     }
 
-    fn own(&self) -> anyhow::Result<Found> {
+    fn own(&self) -> anyhow::Result<FlinkSetup> {
         let java = Java::find(self.java.as_deref())?;
         let distribution = Distribution::find(self.flink_home.as_deref())?;
         let jar = self.jar(Some(&java), Some(&distribution))?;
-        let told = format!(
+        let description = format!(
             "version {}\njava {}\ngc Copy, MarkSweepCompact\ncluster started for each visit\n",
             distribution.version, java.version
         );
         let on = On::Own { java: java.path, home: distribution.home, port: self.flink_port };
-        Ok(Found { flink: Flink { jar, on }, told })
+        Ok(FlinkSetup { flink: Flink { jar, on }, description })
     }
 
-    fn running(&self, address: &str) -> anyhow::Result<Found> {
+    fn running(&self, address: &str) -> anyhow::Result<FlinkSetup> {
         let address = address.trim_start_matches("http://").trim_end_matches('/');
         let port = address
             .rsplit_once(':')
@@ -113,7 +112,7 @@ impl FlinkArgs {
                 self.jar(Some(&java), Some(&distribution))?
             }
         };
-        let mut told = format!(
+        let mut description = format!(
             "version {}\ngc {}\ncluster running, {} TaskManagers, {} slots, {} free\n",
             overview.version,
             jobmanager.collectors().unwrap_or_default().join(", "),
@@ -124,10 +123,10 @@ impl FlinkArgs {
         let relevant = settings.iter().filter(|(key, _)| is_relevant(key));
         relevant.for_each(|(key, value)| {
             let value: String = value.chars().filter(|c| !c.is_control()).take(400).collect();
-            told.push_str(&format!("{} {value}\n", key.replace(' ', "_")));
+            description.push_str(&format!("{} {value}\n", key.replace(' ', "_")));
         });
         let on = On::Running { address: address.to_string(), slots: overview.free_slots, apart_s };
-        Ok(Found { flink: Flink { jar, on }, told })
+        Ok(FlinkSetup { flink: Flink { jar, on }, description })
     }
 
     fn jar(&self, java: Option<&Java>, distribution: Option<&Distribution>) -> anyhow::Result<PathBuf> {
@@ -155,7 +154,7 @@ fn seconds(text: &str) -> Option<f64> {
     Some(number * unit).filter(|seconds| *seconds > 0.0 && *seconds <= 600.0)
 }
 
-/// Settings that move a job's figures; none that names hosts, folders or what must stay secret.
+/// Settings that affect a job's figures, without names of hosts or folders and without secrets.
 fn is_relevant(key: &str) -> bool {
     const BEGINNINGS: [&str; 9] = [
         "taskmanager.memory.",
@@ -172,7 +171,7 @@ fn is_relevant(key: &str) -> bool {
     BEGINNINGS.iter().any(|begin| key.starts_with(begin)) && !NOT.iter().any(|word| key.contains(word))
 }
 
-/// A Java that was asked for its version.
+/// A Java with its version.
 pub struct Java {
     pub path: PathBuf,
     pub version: String,
@@ -202,14 +201,14 @@ impl Java {
             format!("{from} names {shown}, which is not Java: `-version` prints {line:?}")
         })?;
         ensure!(
-            major(&version) >= Some(OLDEST_JAVA),
-            "{from} names {shown}, which is Java {version}; Flink needs {OLDEST_JAVA} or newer: install \
+            major(&version) >= Some(MIN_JAVA),
+            "{from} names {shown}, which is Java {version}; Flink needs {MIN_JAVA} or newer: install \
               one, or name it by --java"
         );
         Ok(Java { path: absolute(&path)?, version })
     }
 
-    /// A tool of its JDK, beside it or in PATH.
+    /// A tool of its JDK, next to it or in PATH.
     pub fn tool(&self, name: &str) -> anyhow::Result<PathBuf> {
         let real = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         let beside = [&real, &self.path].into_iter().filter_map(|java| Some(java.parent()?.join(name)));
@@ -272,7 +271,7 @@ impl Distribution {
         })
     }
 
-    /// In a folder, or in what a Python package has in it.
+    /// In a folder, or in that of a Python package.
     pub fn at(folder: &Path) -> Option<Distribution> {
         [folder.to_path_buf(), folder.join("pyflink")].into_iter().find_map(|home| {
             let files = std::fs::read_dir(home.join("lib")).into_iter().flatten().flatten();
@@ -280,7 +279,7 @@ impl Distribution {
                 let rest =
                     name.strip_prefix("flink-dist-").or_else(|| name.strip_prefix("flink-runtime-"))?;
                 let version = rest.strip_suffix(".jar")?;
-                // Scala's version may stand before.
+                // Scala's version may come first.
                 let version =
                     version.strip_prefix("2.12-").or(version.strip_prefix("2.11-")).unwrap_or(version);
                 version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_string())
@@ -301,12 +300,12 @@ fn numbers(version: &str) -> Vec<u32> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|text| text.parse().ok()).collect()
 }
 
-/// Where `assay setup` puts what it fetches.
+/// The folder of `assay setup`.
 pub fn share() -> anyhow::Result<PathBuf> {
     below("XDG_DATA_HOME", ".local/share")
 }
 
-/// Where what can be made again is kept.
+/// The cache folder.
 pub fn cache() -> anyhow::Result<PathBuf> {
     below("XDG_CACHE_HOME", ".cache")
 }
@@ -321,7 +320,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// A program, looked for as a shell does.
+/// A program, found as a shell does.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
@@ -342,7 +341,7 @@ pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, Str
     let memory = rustix::fs::memfd_create(c"said", rustix::fs::MemfdFlags::CLOEXEC);
     let mut file = std::fs::File::from(memory.context("cannot keep the output of a program")?);
     let (out, err) = (file.try_clone()?, file.try_clone()?);
-    process::dies_with_us(command);
+    process::kill_with_parent(command);
     let mut child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn()?;
     let end = Instant::now() + limit;
     let status = loop {

@@ -20,8 +20,8 @@ use report::text::Style;
 
 /// How text looks, instead of what terminal and locale ask for.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
-#[command(next_help_heading = "Look")]
-pub struct LookArgs {
+#[command(next_help_heading = "Display")]
+pub struct DisplayArgs {
     /// Colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: When,
@@ -38,21 +38,21 @@ enum When {
     Never,
 }
 
-/// What the command line asks for; it is settled before anything is printed.
-static LOOK: OnceLock<LookArgs> = OnceLock::new();
+/// The options of the command line, set before anything is printed.
+static LOOK: OnceLock<DisplayArgs> = OnceLock::new();
 
-impl LookArgs {
+impl DisplayArgs {
     pub fn settle(self) {
         // A second command line in one process there is not.
         let _ = LOOK.set(self);
     }
 }
 
-fn look() -> LookArgs {
+fn look() -> DisplayArgs {
     LOOK.get().copied().unwrap_or_default()
 }
 
-/// How text should look on a stream.
+/// How text looks on a stream.
 pub fn style(terminal: bool) -> Style {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = match look().color {
@@ -136,7 +136,7 @@ pub fn print_text(text: &str) -> anyhow::Result<()> {
     print(&shown(text))
 }
 
-/// Writes to standard output; a closed pipe (`| head`) is no failure.
+/// Writes to standard output; a closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -147,7 +147,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes to standard output as it is made; a closed pipe is no failure.
+/// Streams to standard output; a closed pipe is not an error.
 pub fn print_with(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let is_closed = |error: &anyhow::Error| {
@@ -190,15 +190,16 @@ pub fn exit_code(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> ExitCode {
     ExitCode::from(exit(diagnosis, fail_on).0)
 }
 
-/// The same with what it means.
+/// The same, with its meaning.
 pub fn exit(diagnosis: &Diagnosis, fail_on: Option<Severity>) -> (u8, &'static str) {
     let gravest = diagnosis.findings.iter().map(|finding| finding.severity).max();
     if !diagnosis.has_usable_numbers() {
         return (3, "nothing valid was measured");
     }
-    match fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
-        true => (1, "a finding reached --fail-on"),
-        false => (0, "measured"),
+    if fail_on.is_some_and(|limit| gravest.is_some_and(|gravest| gravest >= limit)) {
+        (1, "a finding reached --fail-on")
+    } else {
+        (0, "measured")
     }
 }
 

@@ -9,7 +9,7 @@ use knobs::table::KNOBS;
 
 use super::{Cli, explain, files, schema};
 
-/// Columns of what is quoted as the terminal prints it.
+/// Columns of quoted terminal output.
 const WIDTH: usize = 100;
 
 /// Writes every page into a folder.
@@ -39,7 +39,7 @@ fn quoted(heading: &str, text: &str) -> String {
 
 fn commands() -> String {
     let hidden = |command: clap::Command| {
-        command.mut_args(|arg| if arg.get_help_heading() == Some("Look") { arg.hide(true) } else { arg })
+        command.mut_args(|arg| if arg.get_help_heading() == Some("Display") { arg.hide(true) } else { arg })
     };
     let mut program = hidden(Cli::command().disable_help_subcommand(true).term_width(WIDTH));
     program.build();

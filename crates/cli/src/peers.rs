@@ -1,5 +1,4 @@
-//! `assay peers`: hosts held against hosts of the same make-up, by the summaries that end their run
-//! files.
+//! `assay peers`: compares hosts of the same make by the summaries in their run files.
 
 mod reading;
 
@@ -23,8 +22,6 @@ use report::{csv, html, json, markdown, text};
 #[command(after_help = "\
 Examples:
   assay peers runs/                        all runs below a folder, the newest of each host
-  assay peers runs/*.assay.jsonl.gz        compressed ones
-  assay peers a/report.json b/report.json  saved reports
   assay peers results/CPU2017.*.csv        SPEC CPU2017 results of many hosts
   assay peers unixbench/*                  whatever `assay import` reads
   assay peers fleet.ndjson.gz              output of `assay summary`, of 10 hosts or 1,000,000
@@ -90,7 +87,7 @@ fn code(args: &Args, found: &Peers) -> u8 {
     if found.judged() == 0 { NOT_JUDGED } else { 0 }
 }
 
-/// The first screen, and all hosts and findings behind it where they are asked for.
+/// The first screen, with all hosts and findings on request.
 fn text_of(report: &Report, found: &Peers, args: &Args, exit: u8, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
     let rule = found.findings.first().map(|finding| &finding.rule);
@@ -112,19 +109,18 @@ pub fn fleet_of_all(paths: &[PathBuf]) -> Fleet {
     fleet_of(&files.collect::<Vec<_>>())
 }
 
-/// The fleet whose runs a folder holds.
+/// The fleet of the runs in a folder.
 pub fn fleet_in(path: &Path) -> anyhow::Result<Fleet> {
     Ok(fleet_of(&results::files(&[path.to_path_buf()])?))
 }
 
 fn present(args: &Args, found: &Peers, exit: u8) -> anyhow::Result<()> {
     let Some(file) = &args.out else {
-        return match args.json {
-            true => output::print_with(|out| json::write_pretty(&shown::output(found), out)),
-            false => {
-                let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
-                output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
-            }
+        return if args.json {
+            output::print_with(|out| json::write_pretty(&shown::output(found), out))
+        } else {
+            let style = output::style(std::io::IsTerminal::is_terminal(&std::io::stdout()));
+            output::print_text(&text_of(&shown::report(found, args.all)?, found, args, exit, style))
         };
     };
     let report = || shown::report(found, args.all);

@@ -1,6 +1,5 @@
-//! `--planted PERCENT[:NAMES]` (hidden): differences that are known because they were planted. What
-//! the chosen rows time does so much more work than it reports; the case's inputs, the report's
-//! first line and `assay compare` say so.
+//! `--planted PERCENT[:NAMES]` (hidden): known differences. The chosen benchmarks do this much more
+//! work than they report; the case's inputs, the report's first line and `assay compare` say so.
 
 use std::str::FromStr;
 

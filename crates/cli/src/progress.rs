@@ -1,6 +1,5 @@
-//! What people see while something is measured: one line that is redrawn between visits, or plain
-//! lines where there is no terminal. Nothing is ever drawn by a timer: a redraw in the middle of a
-//! window would be measured.
+//! Progress: one line that is redrawn between visits, or plain lines without a terminal. Nothing is
+//! drawn by a timer, because that would disturb a measurement.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -77,7 +76,7 @@ impl Display {
             Progress::Failed { key, reason } => {
                 self.line(&format!("  ! {}: {}", short(key), plain(reason.text(), 300)));
             }
-            Progress::Said(text) => self.line(&format!("  ! {text}")),
+            Progress::Note(text) => self.line(&format!("  ! {text}")),
         }
     }
 
@@ -99,14 +98,10 @@ impl Display {
 /// A line of this shape, cut to the terminal's width.
 fn look(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    match output::style(true).unicode {
-        true => style,
-        false => style.progress_chars("#>-"),
-    }
+    if output::style(true).unicode { style } else { style.progress_chars("#>-") }
 }
 
-/// Which pass begins, and how long all take where that is known: a program of somebody else's may
-/// take any time.
+/// The pass that begins, and the time of all if it is known: a foreign program may take any time.
 fn standing(done: usize, of: usize, left: Duration) -> String {
     let pass = format!("pass {} of about {}", done + 1, of.max(done + 1));
     match left.as_secs() {

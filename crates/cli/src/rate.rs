@@ -8,13 +8,13 @@ use clap::builder::PossibleValuesParser;
 
 use super::concluding::Finished;
 use super::measure_args::{CHOICES, MeasureArgs, hide};
-use super::measuring::{Host, Settled, Study};
+use super::measuring::{Host, Prepared, Study};
 use super::memory_map::size;
 use super::output::{eprint_line, refuse_if};
 use super::results;
 use bench::{self, Benchmark, Candidate, Depth, MapWish, Plant, RateSuite, Scope};
 use diagnose::escalation::{Escalated, Step, of_steps, steps_so_far};
-use diagnose::suite::Past;
+use diagnose::suite::EarlierRun;
 use kernels::rate::{COMPONENTS, Component};
 use model::units;
 use model::vocabulary::memory_map::MAP;
@@ -99,7 +99,7 @@ fn footprint(text: &str) -> Result<Footprint, String> {
     if text == "max" {
         return Ok(Footprint::Most);
     }
-    // Without a unit nobody means bytes.
+    // Without a unit it cannot mean bytes.
     let is_letter = |(_, word): &(f64, &str)| word.len() == 1 && "MGT".contains(&word.to_ascii_uppercase());
     let (number, word) = units::split(text).filter(is_letter).ok_or_else(wrong)?;
     let bytes = number * units::binary(word).ok_or_else(wrong)?;
@@ -120,7 +120,7 @@ const FORMS: [(Depth, f64, u64, u64, u64); 3] = [
     (Depth::Full, 5400.0, 1024, 2, 3),
 ];
 /// Least memory of every component.
-const LEAST_MIB: u64 = 16;
+const MIN_MIB: u64 = 16;
 /// Rounds of the map behind a suite.
 const MAP_ROUNDS: u64 = 9;
 /// Above this share of a node's memory, a larger footprint changes nothing.
@@ -136,10 +136,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let benches: Vec<&Benchmark> = bench::all().filter(wanted).collect();
     let first = session(&args, &benches, args.footprint, &[])?;
-    match args.escalate {
-        true => escalate(&args, &benches, first),
-        false => Ok(first.finished.code),
-    }
+    if args.escalate { escalate(&args, &benches, first) } else { Ok(first.finished.code) }
 }
 
 /// Measures with twice the footprint, again and again, until memory decides each component or a
@@ -148,7 +145,7 @@ fn escalate(args: &Args, benches: &[&Benchmark], first: Measured) -> anyhow::Res
     let mut last = first;
     loop {
         let code = last.finished.code;
-        // An interrupted run is gone on with, not enlarged.
+        // An interrupted run is resumed, not enlarged.
         let whole = last.finished.diagnosis.as_ref().filter(|diagnosis| diagnosis.run.summary.is_some());
         let Some(steps) = whole.map(steps_so_far).filter(|steps| !steps.is_empty()) else { return Ok(code) };
         let all = of_steps(&steps);
@@ -208,7 +205,7 @@ fn session(
         experiments: true,
         plant: args.plant,
     };
-    let host = Host::look(&args.measure, &Settled::default())?;
+    let host = Host::describe(&args.measure, &Prepared::default())?;
     let mut profile = plan::Profile {
         // What a quick suite may touch is for its footprint to say.
         depth: Depth::Full,
@@ -275,15 +272,15 @@ fn fitted(suite: RateSuite, footprint: Option<Footprint>, scope: &Scope) -> Rate
     let most = (scope.memory_bytes / copies.max(1)) >> 20;
     let mib = match footprint {
         Some(Footprint::Most) => most,
-        // More than there is is refused by the plan, which says so.
+        // The plan refuses more than there is.
         Some(Footprint::Bytes(bytes)) => (bytes / on_a_node.max(1)) >> 20,
         None => suite.mib.min(most),
     };
-    RateSuite { mib: mib.max(LEAST_MIB), ..suite }
+    RateSuite { mib: mib.max(MIN_MIB), ..suite }
 }
 
 /// Most files of earlier suites that are read as history.
-const MOST_PAST: usize = 200;
+const MAX_HISTORY: usize = 200;
 
 /// The results of this host's complete runs in a folder, a line each.
 fn history(out: &Path, host: &str) -> String {
@@ -291,7 +288,7 @@ fn history(out: &Path, host: &str) -> String {
     let mut files: Vec<PathBuf> =
         entries.flatten().map(|entry| entry.path()).filter(|path| is_run(path)).collect();
     files.sort();
-    let latest = files.iter().rev().take(MOST_PAST).rev();
+    let latest = files.iter().rev().take(MAX_HISTORY).rev();
     latest.filter_map(|file| past_of(file, host)).filter_map(|past| serde_json::to_string(&past).ok()).fold(
         String::new(),
         |mut text, line| {
@@ -306,7 +303,7 @@ fn is_run(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.contains(".assay.jsonl"))
 }
 
-fn past_of(file: &Path, host: &str) -> Option<Past> {
+fn past_of(file: &Path, host: &str) -> Option<EarlierRun> {
     let run = results::read(file).ok()?;
     let summary = run.summary.as_ref()?;
     if run.header.pretend.is_some() || run.header.host != host {
@@ -318,7 +315,7 @@ fn past_of(file: &Path, host: &str) -> Option<Past> {
         .filter(|series| series.key.starts_with("rate.") && series.key.ends_with("#rate"));
     let medians: BTreeMap<String, f64> =
         rates.filter_map(|series| Some((series.key.clone(), series.median?))).collect();
-    (!medians.is_empty()).then(|| Past {
+    (!medians.is_empty()).then(|| EarlierRun {
         started: run.header.started.clone(),
         boot_id: run.header.boot_id.clone(),
         uptime_s: run.header.uptime_s,

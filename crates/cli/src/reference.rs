@@ -1,5 +1,5 @@
-//! `assay reference`: what is typical of which hosts, from where, and runs of one's own to read
-//! figures by.
+//! `assay reference`: typical values of classes of hosts with their sources, and the user's own
+//! runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// One line a figure, then what the user keeps.
+/// One line per figure, then the user's own references.
 fn list(args: &List) -> anyhow::Result<ExitCode> {
     let references = references::kept()?;
     if args.json {
@@ -146,9 +146,10 @@ fn list(args: &List) -> anyhow::Result<ExitCode> {
             None => kept.push((table, row, 1)),
         }
     }
-    text.push_str(match kept.is_empty() {
-        true => "\nYou have no references of your own: `assay reference add RUN --as NAME` keeps a run.\n",
-        false => "\nYour own, which come before the published ones:\n",
+    text.push_str(if kept.is_empty() {
+        "\nYou have no references of your own: `assay reference add RUN --as NAME` keeps a run.\n"
+    } else {
+        "\nYour own, which come before the published ones:\n"
     });
     for (table, row, figures) in kept {
         let class = reference::words(&row.subject);
@@ -270,7 +271,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The class of the host, and what is typical of it.
+/// The class of the host, with its typical values.
 fn host_lines(host: &HostClass, found: Option<&Band>) -> String {
     let place = match host.is_guest {
         Some(true) => ", guest",
@@ -311,11 +312,10 @@ fn source_lines(table: &str, row: &Row) -> String {
 fn gaps(rows: &[(&str, &Row)]) -> String {
     let without = rows.iter().filter(|(_, row)| row.kind.is_none());
     let gaps: BTreeSet<String> = without.map(|(_, row)| class(row)).collect();
-    match gaps.is_empty() {
-        true => String::new(),
-        false => {
-            format!("\nNo source for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
-        }
+    if gaps.is_empty() {
+        String::new()
+    } else {
+        format!("\nNo source for {}.\n", gaps.into_iter().collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which references a verb reads its figures by: what `--reference` names, then what the user kept
-//! with `assay reference add`, then the published table.
+//! The references for a verb's figures: `--reference`, then the user's own (`assay reference add`),
+//! then the published table.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use super::output::eprint_line;
 use super::{nexmark, peers, results};
 use compare::peers::{Bands, HostResult, bands};
 use diagnose::Diagnosis;
-use diagnose::reference::{self, HostClass, Kind, References, Row, Silent, Sure};
+use diagnose::reference::{self, HostClass, Kind, References, Row, Sure, UnusedBecause};
 use model::Better;
 
 /// Largest table that is read, bytes.
@@ -59,7 +59,7 @@ pub fn kept() -> anyhow::Result<References> {
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_table(path)).collect();
     files.sort();
     let mut references = References::published();
-    // The first by name is asked first.
+    // The first by name wins.
     for file in files.iter().rev() {
         match table(file) {
             Ok(rows) => references = references.with_table(&name_of(file), rows),
@@ -147,14 +147,14 @@ const NAMED: usize = 3;
 fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     let host = HostClass::of(&own.machine);
     let figures = || own.series.iter().map(|one| (one.series.key.as_str(), one.series.metric.unit.as_ref()));
-    let silent = rows.iter().filter_map(|row| Some((row, row.silent(&host, figures())?)));
-    let silent: Vec<(&Row, Silent)> = silent.collect();
-    let said = |(row, why): &(&Row, Silent)| {
+    let silent = rows.iter().filter_map(|row| Some((row, row.unused_because(&host, figures())?)));
+    let silent: Vec<(&Row, UnusedBecause)> = silent.collect();
+    let said = |(row, why): &(&Row, UnusedBecause)| {
         Some(match why {
-            Silent::Figure => format!("the run has no figure {}", row.metric),
-            Silent::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
-            Silent::Class => format!("no class of hosts is called {:?}", row.subject),
-            Silent::Host => return None,
+            UnusedBecause::Figure => format!("the run has no figure {}", row.metric),
+            UnusedBecause::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
+            UnusedBecause::Class => format!("no class of hosts is called {:?}", row.subject),
+            UnusedBecause::Host => return None,
         })
     };
     let mut reasons: Vec<String> = silent.iter().filter_map(said).collect();

@@ -1,4 +1,4 @@
-//! `--out FILE` of verbs that write one report: the file's ending says in which form.
+//! `--out FILE` of verbs that write one report: its ending selects the form.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -61,7 +61,7 @@ impl ReportFile {
         &self.path
     }
 
-    /// Writes it, and says so.
+    /// Writes it and prints that.
     pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
         files::write_named(&self.path, write)?;
         eprint_line(&format!("  saved {}", self.path.display()));

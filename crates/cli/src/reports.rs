@@ -2,8 +2,8 @@
 //! `vm-TIME.assay.jsonl`. The old names, `report.html` and `report.json`, lead to the newest, so
 //! that the next run in the folder takes nothing away.
 //!
-//! What an older version wrote as `report.html` itself gets the name of its run; where that is not
-//! known or taken, `report-1.html`. What somebody else wrote stays, and the verb says so.
+//! A `report.html` of an older version gets the name of its run, or `report-1.html` if that is
+//! unknown or taken. Other files of this name stay, with a message.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -16,9 +16,10 @@ use super::files;
 use super::output::eprint_line;
 use model::run_file::{EXTENSION, stem};
 use report::html;
-use sys::fresh::{Linked, put_link, rename};
+use sys::atomic_file::{LinkOutcome, put_link, rename};
 
-/// Writes a report of a run into a folder; where it is. The general name leads to it from then on.
+/// Writes a report of a run into a folder and returns its path. The general name links to it from
+/// then on.
 pub fn write(
     folder: &Path,
     run_file: &Path,
@@ -54,7 +55,7 @@ fn name(run_file: &Path, ending: &str) -> String {
 }
 
 /// What has the general name.
-enum Found {
+enum ExistingFile {
     Nothing,
     /// A link to a report of the folder, an empty file, or a copy of a report that is there.
     Ours,
@@ -66,40 +67,40 @@ enum Found {
 fn lead(
     general: &Path,
     own: &Path,
-    link: impl Fn(&Path, &OsStr, bool) -> anyhow::Result<Linked>,
+    link: impl Fn(&Path, &OsStr, bool) -> anyhow::Result<LinkOutcome>,
 ) -> anyhow::Result<()> {
     let target = own.file_name().context("a report has a name")?;
     loop {
         let replace = match found(general)? {
-            Found::Nothing => false,
-            Found::Ours => true,
-            Found::Report => {
+            ExistingFile::Nothing => false,
+            ExistingFile::Ours => true,
+            ExistingFile::Report => {
                 keep(general)?;
                 continue;
             }
         };
         match link(general, target, replace)? {
-            Linked::Put => return Ok(()),
-            Linked::Taken => {}
-            Linked::Impossible => {
-                return files::copy(own, general, &|| Ok(!matches!(found(general)?, Found::Nothing)));
+            LinkOutcome::Created => return Ok(()),
+            LinkOutcome::NameTaken => {}
+            LinkOutcome::Unsupported => {
+                return files::copy(own, general, &|| Ok(!matches!(found(general)?, ExistingFile::Nothing)));
             }
         }
     }
 }
 
-fn found(general: &Path) -> anyhow::Result<Found> {
-    let Ok(about) = general.symlink_metadata() else { return Ok(Found::Nothing) };
+fn found(general: &Path) -> anyhow::Result<ExistingFile> {
+    let Ok(about) = general.symlink_metadata() else { return Ok(ExistingFile::Nothing) };
     if about.is_symlink() {
         let target = general.read_link()?;
         let is_report = target.components().count() == 1 && is_named(&target, general);
         if is_report {
-            return Ok(Found::Ours);
+            return Ok(ExistingFile::Ours);
         }
     } else if files::is_own(general)? {
         let copies = |one: &PathBuf| is_named(one, general) && same(one, general);
         let is_copy = about.len() == 0 || beside(general).iter().any(copies);
-        return Ok(if is_copy { Found::Ours } else { Found::Report });
+        return Ok(if is_copy { ExistingFile::Ours } else { ExistingFile::Report });
     }
     bail!("a file of this name exists that Assay did not write or that was edited since; it stays as it is")
 }
@@ -115,7 +116,7 @@ fn is_named(path: &Path, general: &Path) -> bool {
     of(path).ends_with(&format!(".{}", of(general)))
 }
 
-/// Whether two files hold the same; what cannot be read does not.
+/// Whether two files are equal; unreadable ones are not.
 fn same(one: &Path, other: &Path) -> bool {
     let length =
         |path: &Path| path.symlink_metadata().ok().filter(|found| found.is_file()).map(|own| own.len());
@@ -126,10 +127,10 @@ fn same(one: &Path, other: &Path) -> bool {
 
 /// Gives a report that has the general name the name of its run, or a number.
 fn keep(general: &Path) -> anyhow::Result<()> {
-    const MOST: usize = 10_000;
+    const MAX_NAMES: usize = 10_000;
     let ending = general.extension().unwrap_or_default().to_string_lossy();
     let named = run_of(general).map(|stem| format!("{stem}.report.{ending}"));
-    let numbered = (1..MOST).map(|number| format!("report-{number}.{ending}"));
+    let numbered = (1..MAX_NAMES).map(|number| format!("report-{number}.{ending}"));
     for name in named.into_iter().chain(numbered) {
         if rename(general, OsStr::new(&name))? {
             eprint_line(&format!(
@@ -149,7 +150,7 @@ struct Of {
     started: String,
 }
 
-/// What the run file of a report is called; `None` where the report does not tell.
+/// The name of the run file of a report, if the report has it.
 fn run_of(report: &Path) -> Option<String> {
     let text = std::fs::read_to_string(report).ok()?;
     let json = match report.extension()?.to_str()? {
@@ -242,7 +243,7 @@ mod tests {
         for (run, text) in [("a", REPORT.to_string()), ("b", REPORT.replace("db 1", "db 2"))] {
             let own = path(&format!("{run}.report.json"));
             fs::write(&own, &text).expect("written");
-            lead(&path("report.json"), &own, |_, _, _| Ok(Linked::Impossible)).expect("copied");
+            lead(&path("report.json"), &own, |_, _, _| Ok(LinkOutcome::Unsupported)).expect("copied");
             assert_eq!(fs::read_to_string(path("report.json")).expect("a file"), text);
             assert!(!path("report.json").is_symlink());
         }

@@ -1,4 +1,4 @@
-//! `assay restore`: kernel knobs back to what they were, and an end to what a killed session left.
+//! `assay restore`: restores settings and ends what a killed session left.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,12 +37,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut said = Vec::new();
     if args.watch {
         let session = watchdog::parent();
-        let told = watchdog::wait()?;
+        let received = watchdog::wait()?;
         let has_more = session.is_some_and(|session| objects::has_journal_of(knobs.folder(), session));
-        if has_more || !told.is_empty() {
+        if has_more || !received.is_empty() {
             watchdog::wait_for_the_end_of(session);
         }
-        let cleared = objects::clear_told(&told);
+        let cleared = objects::clear_received(&received);
         said.extend(cleared.said);
         failed.extend(cleared.failed);
     }

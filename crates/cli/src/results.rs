@@ -1,6 +1,6 @@
-//! Results as sides of a comparison: run files, saved reports, foreign result files, compressed or
-//! not, folders of runs, and bundles, which are as folders. What a file is, is told by how it
-//! begins, never by its name, and no more of it is read than such a file can have.
+//! Results to compare: run files, saved reports, foreign result files, compressed or not, folders
+//! of runs and bundles. The kind of a file is recognised by its first bytes, never by its name, and
+//! its size is limited.
 
 use super::output::eprint_line;
 use std::io::{BufRead, BufReader, Cursor, Read};
@@ -15,17 +15,17 @@ use model::{Run, Summary, Title};
 /// A saved report is no larger: that of a 512-CPU host's full profile takes a tenth of it.
 const LARGEST_REPORT: u64 = 512 << 20;
 
-/// So much of a file tells what it is.
+/// Bytes of a file that show its kind.
 const BEGIN: u64 = 4096;
 
 /// So many damages of one file are shown; of the others, only how many there are.
-const TOLD: usize = 3;
+const MAX_WARNINGS: usize = 3;
 
 /// So many runs of a bundle are named.
 const NAMED: usize = 4;
 
 /// More runs than this in a folder are not one result.
-const MOST_RUNS: usize = 200;
+const MAX_RUNS: usize = 200;
 
 /// A run file, a saved report or a foreign result; `FILE#2` is the second host's result in a file
 /// of several. A folder is all runs in it.
@@ -35,19 +35,19 @@ pub fn load(path: &Path) -> anyhow::Result<ComparisonSide> {
         return folder(&path);
     }
     if run_file::is_bundle(&path) {
-        return together(&path, &run_file::runs_in(&path)?);
+        return combined(&path, &run_file::runs_in(&path)?);
     }
     let shown = path.display().to_string();
     arm(run_file::open(&path)?, &shown, number).with_context(|| format!("cannot compare {shown}"))
 }
 
-/// A run's summary and its file, or the file and why it has none.
+/// A run's summary and file, or the file and why it has none.
 type Summarised = Result<(Summary, String), (String, String)>;
 
 /// What a file holds for whoever looks at summaries: of a run its own, of anything else all results
 /// in it.
-pub enum Held {
-    /// Each with its file, or the file with why there is none.
+pub enum Contents {
+    /// Each with its file, or the file and why it has none.
     Summaries(Vec<Summarised>),
     Arms(Vec<ComparisonSide>),
 }
@@ -63,11 +63,11 @@ fn begins_run(begun: &[u8]) -> bool {
 }
 
 /// What is in a file.
-pub fn held(path: &Path) -> anyhow::Result<Held> {
-    Opened::of(path)?.held()
+pub fn contents(path: &Path) -> anyhow::Result<Contents> {
+    Opened::of(path)?.contents()
 }
 
-/// A file that is open, as far as it takes to tell what it is.
+/// An open file, with its first bytes.
 pub struct Opened {
     path: PathBuf,
     is_file: bool,
@@ -86,7 +86,7 @@ impl Opened {
         Ok(Opened { path: path.to_path_buf(), is_file, begun, rest: Box::new(rest) })
     }
 
-    /// Whether it holds summaries, one a line.
+    /// Whether it has summaries, one per line.
     pub fn is_summaries(&self) -> bool {
         self.begun.trim_ascii_start().starts_with(SUMMARY)
     }
@@ -96,27 +96,28 @@ impl Opened {
         SummaryLines::new(self.rest)
     }
 
-    pub fn held(self) -> anyhow::Result<Held> {
+    pub fn contents(self) -> anyhow::Result<Contents> {
         let Opened { path, is_file, begun, rest } = self;
         let shown = path.display().to_string();
         if begins_run(&begun) {
-            // Of a file only its end is read; of what is read once, all goes by.
-            let summary = match is_file {
-                true => run_file::summary(&mut run_file::open(&path)?),
-                false => run_file::unpacked(rest, &Limits::default())
+            // Of a regular file only the end is read, of a stream all.
+            let summary = if is_file {
+                run_file::summary(&mut run_file::open(&path)?)
+            } else {
+                run_file::unpacked(rest, &Limits::default())
                     .context("cannot read it")
-                    .and_then(run_file::last_summary),
+                    .and_then(run_file::last_summary)
             };
-            return Ok(Held::Summaries(vec![Ok((summary?, shown))]));
+            return Ok(Contents::Summaries(vec![Ok((summary?, shown))]));
         }
         if begun.trim_ascii_start().starts_with(SUMMARY) {
-            return Ok(Held::Summaries(summarised(rest, &shown)?));
+            return Ok(Contents::Summaries(summarised(rest, &shown)?));
         }
         if begun.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') && !import::is_json(&begun) {
-            return Ok(Held::Arms(vec![saved(rest, &shown)?]));
+            return Ok(Contents::Arms(vec![saved(rest, &shown)?]));
         }
         let all = import::read(&foreign(rest)?)?;
-        Ok(Held::Arms(all.iter().map(|one| ComparisonSide::imported(one, &shown)).collect()))
+        Ok(Contents::Arms(all.iter().map(|one| ComparisonSide::imported(one, &shown)).collect()))
     }
 }
 
@@ -129,7 +130,7 @@ fn summarised(rest: impl BufRead, shown: &str) -> anyhow::Result<Vec<Summarised>
     Ok(all.collect())
 }
 
-/// Folders below each other that are looked into.
+/// Depth of folders that are searched.
 const DEEPEST: usize = 8;
 
 /// The files that paths name: of folders, the run files in them and below; of bundles, those in
@@ -169,7 +170,7 @@ fn is_run_file(path: &Path) -> bool {
     path.to_string_lossy().trim_end_matches(".gz").ends_with(run_file::EXTENSION) && path.is_file()
 }
 
-/// The run in a file; of another tool's result it says what can be done with that.
+/// The run in a file; for another tool's result an error with advice.
 pub fn run(path: &Path) -> anyhow::Result<Run> {
     if run_file::is_bundle(path) {
         return match run_file::runs_in(path)?.as_slice() {
@@ -196,14 +197,14 @@ pub fn run(path: &Path) -> anyhow::Result<Run> {
               run with `assay report RUN --beside {file}`"
         );
     }
-    Ok(told(run_file::parse(rest).with_context(cannot)?, &shown.to_string()))
+    Ok(warn_of_damage(run_file::parse(rest).with_context(cannot)?, &shown.to_string()))
 }
 
-/// A run, after a word about what of its file cannot be read, whatever is made of it.
-fn told(run: Run, shown: &str) -> Run {
+/// Prints which parts of a run's file are unreadable, and returns the run.
+fn warn_of_damage(run: Run, shown: &str) -> Run {
     let damage = &run.damage;
-    damage.iter().take(TOLD).for_each(|text| eprint_line(&format!("assay: {shown}: {text}")));
-    if let Some(more @ 1..) = damage.len().checked_sub(TOLD) {
+    damage.iter().take(MAX_WARNINGS).for_each(|text| eprint_line(&format!("assay: {shown}: {text}")));
+    if let Some(more @ 1..) = damage.len().checked_sub(MAX_WARNINGS) {
         eprint_line(&format!(
             "assay: {shown}: {more} more damaged places (`assay diagnose --json` lists all)"
         ));
@@ -229,7 +230,7 @@ pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
 
 /// The run in a file that is known to be one by its name.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
-    Ok(told(run_file::read(path)?, &path.display().to_string()))
+    Ok(warn_of_damage(run_file::read(path)?, &path.display().to_string()))
 }
 
 /// What a folder's runs come to as one arm.
@@ -240,13 +241,13 @@ fn folder(path: &Path) -> anyhow::Result<ComparisonSide> {
     files.retain(|path| is_run_file(path));
     files.sort();
     ensure!(!files.is_empty(), "the folder {shown} has no run ({})", run_file::EXTENSION);
-    together(path, &files)
+    combined(path, &files)
 }
 
 /// What the runs of a folder or a bundle come to as one arm.
-fn together(path: &Path, files: &[PathBuf]) -> anyhow::Result<ComparisonSide> {
+fn combined(path: &Path, files: &[PathBuf]) -> anyhow::Result<ComparisonSide> {
     let shown = path.display().to_string();
-    ensure!(files.len() <= MOST_RUNS, "{shown} has {} runs, more than {MOST_RUNS}", files.len());
+    ensure!(files.len() <= MAX_RUNS, "{shown} has {} runs, more than {MAX_RUNS}", files.len());
     let runs = files.iter().map(|file| load(file)).collect::<anyhow::Result<Vec<ComparisonSide>>>()?;
     match ComparisonSide::of_runs(runs, &shown) {
         Ok(arm) => Ok(arm),
@@ -259,25 +260,24 @@ fn arm(file: impl Read + Send, shown: &str, number: Option<usize>) -> anyhow::Re
     plain(&begin, rest, shown, number)
 }
 
-/// The results of one file, if it holds several: before and after, or several machines. Why a file
-/// cannot be read is said where it is read as one result.
+/// The results of one file with several: before and after, or several hosts. Errors appear when the
+/// file is read as one result.
 pub fn within(path: &Path) -> Vec<ComparisonSide> {
-    let Some(Held::Arms(arms)) = path.is_file().then(|| held(path).ok()).flatten() else { return Vec::new() };
-    let named = |(at, arm): (usize, ComparisonSide)| ComparisonSide {
-        file: format!("{}#{}", path.display(), at + 1),
-        ..arm
+    let Some(Contents::Arms(arms)) = path.is_file().then(|| contents(path).ok()).flatten() else {
+        return Vec::new();
     };
+    let named = |(at, arm): (usize, ComparisonSide)| ComparisonSide { file: format!("{}#{}", path.display(), at + 1), ..arm };
     if arms.len() > 1 { arms.into_iter().enumerate().map(named).collect() } else { Vec::new() }
 }
 
-/// What a foreign result file holds; one byte more than may be tells a larger one apart.
+/// The text of a foreign result file; one byte above the limit shows a larger one.
 fn foreign(rest: impl Read) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     rest.take(import::LARGEST as u64 + 1).read_to_end(&mut bytes).context("cannot read it")?;
     Ok(bytes)
 }
 
-/// How a file begins, unpacked, and all of it to be read: also of what can be read only once.
+/// The first unpacked bytes of a file, and a reader of all of it, also for streams.
 fn begin<'f, R: Read + Send + 'f>(file: R) -> anyhow::Result<(Vec<u8>, impl BufRead + Send + use<'f, R>)> {
     begin_within(file, &Limits::default())
 }
@@ -307,7 +307,7 @@ fn plain(
         return match named.as_slice() {
             b"\"header\"" => {
                 let run = run_file::parse(rest).context("it is not a usable run file")?;
-                Ok(ComparisonSide::measured(&diagnose::diagnose(told(run, shown)), shown))
+                Ok(ComparisonSide::measured(&diagnose::diagnose(warn_of_damage(run, shown)), shown))
             }
             _ => saved(rest, shown),
         };
@@ -358,7 +358,7 @@ fn saved(rest: impl Read, shown: &str) -> anyhow::Result<ComparisonSide> {
     Ok(ComparisonSide::saved(json, shown)?.titled(&catalogue))
 }
 
-/// The number behind `#`, where no file has the whole name.
+/// The number after `#`, unless a file has the whole name.
 fn numbered(path: &Path) -> (PathBuf, Option<usize>) {
     let parts = path.to_str().filter(|_| !path.exists()).and_then(|text| text.rsplit_once('#'));
     match parts.and_then(|(file, number)| Some((PathBuf::from(file), number.parse().ok()?))) {

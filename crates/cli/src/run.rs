@@ -8,10 +8,10 @@ use super::device::DeviceArgs;
 use super::disk::DiskArgs;
 use super::margin::MarginArg;
 use super::measure_args::MeasureArgs;
-use super::measuring::{Settled, Study};
+use super::measuring::{Prepared, Study};
 use super::naming::OUTPUT;
 use super::network::NetworkArgs;
-use super::nexmark::{FLINK as FLINK_OPTIONS, FlinkArgs, Found};
+use super::nexmark::{FLINK as FLINK_OPTIONS, FlinkArgs, FlinkSetup};
 use super::output::{eprint_line, misuse, refuse, refuse_if};
 use bench::{self, Benchmark, Candidate, NETWORK, Scope};
 use model::Entry;
@@ -25,10 +25,9 @@ Examples:
   assay run --quick                       the essentials in 90 s
   assay run --only memory,ipc.pipe        a group and the benchmarks whose names begin so
   assay run --only disk --dir /var/lib/db the disk below that folder, through temporary files
-  assay run --only disk --dir /data --block 4k --depth 1,32
   assay run --only disk --device /dev/vdb a whole device, read only
   assay run --only network --to HOST      bandwidth and latency to a host with `assay serve`
-  assay run --only nexmark                Flink under rising load (`assay setup flink` first), 5 minutes
+  assay run --only nexmark                Flink under rising load (first: `assay setup flink`)
   assay run --dry-run                     the plan and its time
   assay run --accept db.toml              is the host what was asked for (`assay check --help`)?
   assay run --json > result.json          for programs
@@ -58,8 +57,8 @@ pub struct Args {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let profile = args.measure.profile()?.in_rounds();
-    let accept = args.accept.as_deref().map(check::Asked::read).transpose().map_err(misuse)?;
-    refuse(accept.as_ref().and_then(|asked| asked.refuses(profile.name)))?;
+    let accept = args.accept.as_deref().map(check::LoadedSpec::read).transpose().map_err(misuse)?;
+    refuse(accept.as_ref().and_then(|loaded| loaded.refuses(profile.name)))?;
     let benches = plan::select(&args.measure.only, profile.depth).map_err(misuse)?;
     let of_group = |group: &str| benches.iter().filter(|bench| bench.group() == group).count();
     refuse_if(
@@ -74,11 +73,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         "--to, --rate, --congestion and --streams are for network benchmarks: add --only network",
     )?;
     refuse(args.network.refused())?;
-    let network = match networked && !args.measure.tests.pretends() {
-        true => Some(args.network.settle(args.measure.dry_run)?),
-        false => None,
+    let network = if networked && !args.measure.tests.pretends() {
+        Some(args.network.settle(args.measure.dry_run)?)
+    } else {
+        None
     };
-    let settled = Settled { network, device, accept, visit_limit: None };
+    let prepared = Prepared { network, device, accept, visit_limit: None };
     let on_flink = of_group(bench::NEXMARK);
     refuse_if(
         on_flink == 0 && (args.flink.any() || args.margin.given()),
@@ -86,13 +86,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
           --only nexmark",
     )?;
     if on_flink > 0 {
-        // Who asks for nothing else wants to know at once what is missing.
+        // If only nexmark is selected, a missing part is an error at once.
         let needed = on_flink == benches.len() || args.flink.any();
-        return with_flink(&args, profile, benches, settled, needed);
+        return with_flink(&args, profile, benches, prepared, needed);
     }
     let study = Study::of(profile, benches)
         .choosing(|candidates, scope, _| args.disk.supply(candidates, scope))
-        .settled(settled);
+        .prepared(prepared);
     Ok(study.measure(&args.measure)?.code)
 }
 
@@ -100,7 +100,7 @@ fn with_flink(
     args: &Args,
     mut profile: Profile,
     benches: Vec<&Benchmark>,
-    settled: Settled,
+    prepared: Prepared,
     needed: bool,
 ) -> anyhow::Result<ExitCode> {
     if args.measure.budget.is_none() {
@@ -123,15 +123,15 @@ fn with_flink(
         })
         .amending(|header| {
             if let Some(Ok(found)) = &found {
-                header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.told.clone()));
+                header.snapshot.entries.insert(FLINK.to_string(), Entry::Text(found.description.clone()));
             }
         })
-        .settled(settled);
+        .prepared(prepared);
     Ok(study.measure(&args.measure)?.code)
 }
 
 fn supplied(
-    found: &Option<anyhow::Result<Found>>,
+    found: &Option<anyhow::Result<FlinkSetup>>,
     mut candidates: Vec<Candidate>,
     scope: &Scope,
 ) -> Vec<Candidate> {

@@ -1,4 +1,4 @@
-//! What a verb that judged a run prints: the first screen, or as much more as is asked for.
+//! The output of a verb that judged a run: the first screen, or more on request.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -41,23 +41,24 @@ pub struct ScreenArgs {
 fn unit(text: &str) -> Result<String, String> {
     let known =
         diagnose::key_figures::KEY_FIGURES.iter().any(|figure| unit_factor(figure.unit, text).is_some());
-    match known {
-        true => Ok(text.to_string()),
-        false => Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
+    if known {
+        Ok(text.to_string())
+    } else {
+        Err("units are ns, µs, ms and s; MB/s, GB/s, MiB/s, GiB/s, Mbit/s and Gbit/s; 1/s, k/s and M/s; KiB, \
                       MiB and GiB"
-            .to_string()),
+            .to_string())
     }
 }
 
-/// Where the page of a run is, or what makes it.
+/// The page of a run, or the command that makes it.
 pub enum Page<'a> {
-    /// The page, and the run file where the page is not made from an older one.
+    /// The page, and the run file if the page is not made from an older one.
     At {
         page: &'a Path,
         run: Option<&'a Path>,
     },
     By(&'static str),
-    /// Of this run file none is made.
+    /// No page is made of this run file.
     NoneOf(&'a Path),
 }
 
@@ -73,8 +74,8 @@ impl Page<'_> {
     }
 }
 
-/// Prints a diagnosis: text, or JSON on standard output and the text beside it. Gives the report,
-/// which has no more than a first screen unless `saves` it or --all prints it.
+/// Prints a diagnosis as text, or as JSON with the text on standard error. Returns the report,
+/// which is only the first screen unless `saves` or --all asks for more.
 pub fn show(
     diagnosis: &Diagnosis,
     references: &References,
@@ -83,31 +84,27 @@ pub fn show(
     saves: bool,
     page: &Page,
 ) -> anyhow::Result<Report> {
-    let mut report = match saves || args.all {
-        true => sections::compose_with(diagnosis, &[], references, &args.unit)?,
-        false => {
-            let screen = sections::screen::screen(diagnosis, references, &args.unit);
-            Report { screen: Some(screen), ..Report::default() }
-        }
+    let mut report = if saves || args.all {
+        sections::compose_with(diagnosis, &[], references, &args.unit)?
+    } else {
+        let screen = sections::screen::screen(diagnosis, references, &args.unit);
+        Report { screen: Some(screen), ..Report::default() }
     };
     if let (Some(run), Some(screen)) = (page.run(), report.screen.as_mut()) {
         screen.next.iter_mut().for_each(|text| *text = text.replace("RUN", &run));
     }
-    match as_json {
-        true => {
-            output::print_json(&json::output(diagnosis, references))?;
-            let style = output::style(std::io::stderr().is_terminal());
-            output::eprint_as_is(text_of(&report, args, page, style).trim_end());
-        }
-        false => {
-            let style = output::style(std::io::stdout().is_terminal());
-            output::print_text(&text_of(&report, args, page, style))?;
-        }
+    if as_json {
+        output::print_json(&json::output(diagnosis, references))?;
+        let style = output::style(std::io::stderr().is_terminal());
+        output::eprint_as_is(text_of(&report, args, page, style).trim_end());
+    } else {
+        let style = output::style(std::io::stdout().is_terminal());
+        output::print_text(&text_of(&report, args, page, style))?;
     }
     Ok(report)
 }
 
-/// The first screen, with all that is behind it where that is asked for.
+/// The first screen, with everything else on request.
 fn text_of(report: &Report, args: &ScreenArgs, page: &Page, style: Style) -> String {
     let Some(screen) = &report.screen else { return String::new() };
     let first = first_of(screen, args, page, style);

@@ -98,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Event::Refused(from, why) => {
             refusals += 1;
-            // Of many, a few words.
+            // A summary of further refusals.
             if refusals <= LOUD || refusals.is_power_of_two() {
                 eprint_line(&format!("  refused {}: {why} ({refusals} so far)", from.ip()));
             }
@@ -116,7 +116,7 @@ fn new_token() -> anyhow::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Why not, and what would help.
+/// Why it cannot listen, and what would help.
 fn cannot_listen(bind: SocketAddr, error: std::io::Error) -> anyhow::Error {
     let help = match error.kind() {
         ErrorKind::AddrInUse => {
@@ -149,10 +149,10 @@ fn greeting(address: SocketAddr, token: &str, idle: Duration) -> String {
     )
 }
 
-/// An address as it stands before a port.
+/// An address as written before a port.
 fn shown(ip: IpAddr) -> String {
     match ip {
-        // Its interface has a name of its own on the other host.
+        // The interface has another name on the other host.
         IpAddr::V6(ip) if is_link_local(ip.into()) => format!("[{ip}%INTERFACE]"),
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),

@@ -1,4 +1,4 @@
-//! `assay setup`: fetches what a workload needs, by the package managers that are here.
+//! `assay setup`: fetches a workload's software by the installed package managers.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The time since then, where it is worth a word.
+/// The time since then, if it is long enough to mention.
 fn took(begin: Instant, least: Duration) -> Option<String> {
     (begin.elapsed() >= least).then(|| format!("{:.0} s", begin.elapsed().as_secs_f64()))
 }
@@ -199,8 +199,7 @@ fn by_maven(maven: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf>
         .chain(LOGGING.iter().map(|name| depends("org.apache.logging.log4j", name, LOGGING_VERSION)))
         .collect();
     let pom = format!(
-        "<project><modelVersion>4.0.0</modelVersion><groupId>assay</groupId><artifactId>flink</artifactId>\
-         <version>1</version><dependencies>{}</dependencies></project>",
+        "<project><modelVersion>4.0.0</modelVersion><groupId>assay</groupId><artifactId>flink</artifactId><version>1</version><dependencies>{}</dependencies></project>",
         all.concat()
     );
     let file = work.join("pom.xml");

@@ -95,7 +95,7 @@ fn page(command: &clap::Command) -> anyhow::Result<String> {
     let mut text = Vec::new();
     man.render(&mut text).context("cannot make the manual page")?;
     let text = String::from_utf8_lossy(&text);
-    // The version stands in the footer. Lint calls a break beside an empty line superfluous.
+    // The version is in the footer. Lint calls a break next to an empty line superfluous.
     let text = text.split(".SH VERSION\n").next().unwrap_or_default().replace(".br\n\n.br\n", ".sp\n");
     Ok(text + &notes.map_or_else(String::new, |notes| section_of_notes(&notes)))
 }

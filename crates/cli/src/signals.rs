@@ -1,4 +1,4 @@
-//! What signals do to a run: the first asks for an orderly end, a later one ends it at once.
+//! Signals: the first asks for an orderly end, a later one ends the run at once.
 
 use super::output::eprint_line;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use sys::{events, process, thread};
 
 /// Further signals so soon after the first are the same wish: `timeout` signals the process and
 /// then its group.
-const SAME_WISH: Duration = Duration::from_millis(500);
+const REPEAT_GAP: Duration = Duration::from_millis(500);
 
 /// The first Ctrl-C (or SIGTERM, SIGHUP) asks for an orderly end, a later one ends at once:
 /// children die with us.
 pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    // Whoever starts us by nohup wants the run to outlive the terminal.
+    // With nohup the run should outlive the terminal.
     let caught: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()
         .filter(|signal| *signal != SIGHUP || !process::is_ignored(SIGHUP))
@@ -27,19 +27,19 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
     let mut signals = signal_hook::iterator::Signals::new(&caught).context("cannot catch signals")?;
     let asked = Arc::clone(&flag);
     // A thread of the parent, which only waits while its children measure.
-    let waiting = thread::aside(move || {
+    let waiting = thread::spawn(move || {
         let mut first = None;
         for _ in signals.forever() {
             match first {
                 None => first = Some(Instant::now()),
-                Some(first) if first.elapsed() > SAME_WISH => knobs.put_back_and_exit(130),
+                Some(first) if first.elapsed() > REPEAT_GAP => knobs.put_back_and_exit(130),
                 Some(_) => {}
             }
             asked.store(true, Ordering::Relaxed);
         }
     });
     if let Err(error) = waiting {
-        events::end_on_second(caught.into_iter(), SAME_WISH, 130, &flag).context("cannot catch signals")?;
+        events::end_on_second(caught.into_iter(), REPEAT_GAP, 130, &flag).context("cannot catch signals")?;
         eprint_line(&format!(
             "  no thread can wait for signals ({error}): Ctrl-C still ends the run cleanly, but a second \
               one leaves settings to the watchdog or `assay restore`"

@@ -1,4 +1,4 @@
-//! `assay smt`: what the second threads of a core give and cost.
+//! `assay smt`: what second threads of cores add and cost.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! From `main` to a verb and back to an exit code: what the process needs to hold its own, then the
-//! verb.
+//! From `main` to a verb and its exit code: prepares the process, then runs the verb.
 
 use std::ffi::c_int;
 use std::panic::PanicHookInfo;
@@ -37,7 +36,7 @@ pub fn start() -> c_int {
         return ERROR;
     }
     // Where these are refused the signals end us as they always did.
-    if events::end_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
+    if events::exit_on(SIGXCPU, TIME_IS_OVER, ERROR).is_ok() {
         start::warn_of_cpu_limit();
     }
     // Caught, a file size limit (ulimit -f) is an error of writing like a full disk instead of our
@@ -50,10 +49,10 @@ pub fn start() -> c_int {
 fn run() -> c_int {
     // A run starts thousands of visits: to learn all verbs would take longer than many a visit's
     // own start.
-    let is_visit = std::env::args_os().skip(1).eq([child::WORD]);
+    let is_visit = std::env::args_os().skip(1).eq([child::CASE_COMMAND]);
     let done = if is_visit { case::run() } else { Cli::parse().run() };
     let code = done.unwrap_or_else(|error| complain(&error));
-    // The standard library tells the number behind an exit code to nobody.
+    // The standard library does not expose the number of an exit code.
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).map_or(ERROR, c_int::from)
 }
 

@@ -1,4 +1,4 @@
-//! `assay summary`: what runs come to, a line each, for those who read results of many hosts.
+//! `assay summary`: one line per run, for tools that read results of many hosts.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
 use super::output::{self, eprint_line};
-use super::results::{self, Held, Opened};
+use super::results::{self, Contents, Opened};
 use super::{files, naming};
 use model::run_file::{self, SummaryLine};
 
@@ -80,7 +80,7 @@ fn lines_of(path: &Path) -> Box<dyn Iterator<Item = Made<'_>> + '_> {
 }
 
 fn summarised(path: &Path, opened: Opened) -> anyhow::Result<SummaryLine> {
-    let Held::Summaries(all) = opened.held()? else { bail!("it is not a run file") };
+    let Contents::Summaries(all) = opened.contents()? else { bail!("it is not a run file") };
     let Some(Ok((summary, file))) = all.into_iter().next() else { bail!("it has no summary") };
     let mut sum = Sha256::new();
     let mut source = run_file::open(path)?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 
 use super::measure_args::{MeasureArgs, hide};
-use super::measuring::{Host, Settled, Study, alone};
+use super::measuring::{Host, Prepared, Study, lock_sweeps};
 use super::output::misuse;
 use bench::{self, Benchmark, Candidate, Depth, Hackbench, Scope};
 use knobs::table::{Named, nanoseconds};
@@ -34,9 +34,7 @@ Each change is journalled first and restored at the end, by Ctrl-C, or by a watc
 restore`). The same command resumes an interrupted sweep.
 Examples:
   assay sweep hackbench --knob slice_ns=0.1ms..100ms:log7 --knob policy=other,batch
-  assay sweep hackbench --knob min_granularity_ns=1ms..30ms:7 --knob wakeup_granularity_ns=1ms..30ms:7
   assay sweep hackbench --knob slice_ns=1ms,3ms,10ms --param groups=2,10 --param transport=pipe
-  assay sweep ipc.pipe-pingpong --knob autogroup=0,1
   assay knobs                             settings that can be changed here
 Exit codes: as of `assay run`; 2 also for a setting or value that this kernel lacks, 3 also if another sweep runs"
 )]
@@ -64,7 +62,7 @@ pub struct Args {
 }
 
 /// The parsed arguments.
-struct Wish {
+struct SweepRequest {
     bench: &'static Benchmark,
     response: Option<&'static Benchmark>,
     placement: Option<String>,
@@ -93,31 +91,30 @@ fn passes(depth: Depth) -> (u32, u32) {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let measure = &args.measure;
     let knobs = Knobs::of(&measure.tests.root).watched();
-    let mut wish = understood(&args, &knobs).map_err(misuse)?;
+    let mut request = parse_request(&args, &knobs).map_err(misuse)?;
     let invented = measure.tests.pretends();
     let mut profile = measure.profile()?;
     (profile.passes_min, profile.passes_max) = passes(profile.depth);
     profile.until = Until::Seen;
-    let _alone = match measure.dry_run || invented {
-        true => None,
-        false => {
-            let alone = alone(&knobs, "cannot start the sweep")?;
-            // What was there before is so only now: a session that was killed, or has just ended,
-            // may have had it turned.
-            for axis in &mut wish.knobs {
-                axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
-            }
-            Some(alone)
+    let _lock = if measure.dry_run || invented {
+        None
+    } else {
+        let lock = lock_sweeps(&knobs, "cannot start the sweep")?;
+        // Read only now: a killed or just ended session may have changed it.
+        for axis in &mut request.knobs {
+            axis.before = Some(knobs.current(&axis.name).map_err(anyhow::Error::msg)?);
         }
+        Some(lock)
     };
-    let host = Host::look(measure, &Settled::default())?;
-    let (grid, cases) = planned(&wish, &host, &profile, &knobs, invented)?;
+    let host = Host::describe(measure, &Prepared::default())?;
+    let (grid, cases) = planned(&request, &host, &profile, &knobs, invented)?;
     let profile = budget(measure, profile, &cases).map_err(misuse)?;
-    let target = headline(wish.bench).with_context(|| format!("{} has no main metric", wish.bench.id))?;
-    let response = wish.response.and_then(headline);
-    let study = Study::of(profile, [Some(wish.bench), wish.response].into_iter().flatten().collect())
+    let target =
+        headline(request.bench).with_context(|| format!("{} has no main metric", request.bench.id))?;
+    let response = request.response.and_then(headline);
+    let study = Study::of(profile, [Some(request.bench), request.response].into_iter().flatten().collect())
         .choosing(|_, _, _| {
-            planned(&wish, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
+            planned(&request, &host, &profile, &knobs, invented).map_or(Vec::new(), |(_, cases)| cases)
         })
         .amending(|header| {
             header.sweep = Some(Sweep {
@@ -134,11 +131,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(study.measure(measure)?.code)
 }
 
-fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
+fn parse_request(args: &Args, knobs: &Knobs) -> anyhow::Result<SweepRequest> {
     ensure!(
         args.measure.only.is_empty(),
-        "--only is for `assay run`; a sweep has one benchmark, its \
-      argument"
+        "--only is for `assay run`; a sweep has one benchmark, its argument"
     );
     ensure!(!args.measure.drop_caches, "--drop-caches is for `assay run`");
     let bench = named_benchmark(&args.bench)?;
@@ -185,7 +181,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<Wish> {
     let all_there = several == 0 && axes.iter().all(there);
     let now = || axes.iter().map(|axis| format!("{} is {}", axis.name, axis.values[0])).collect::<Vec<_>>();
     ensure!(!all_there, "nothing to compare: {} already; add another value", now().join(", "));
-    Ok(Wish { bench, response, placement: args.placement.clone(), knobs: axes, params })
+    Ok(SweepRequest { bench, response, placement: args.placement.clone(), knobs: axes, params })
 }
 
 /// The benchmark of a name on the command line.
@@ -213,22 +209,22 @@ pub fn seconds(case: &Case, usual: f64, cpus: usize) -> f64 {
 
 /// The grid and its cases on this host.
 fn planned(
-    wish: &Wish,
+    request: &SweepRequest,
     host: &Host,
     profile: &Profile,
     knobs: &Knobs,
     invented: bool,
 ) -> anyhow::Result<(Grid, Vec<Candidate>)> {
     let scope = host.scope(profile, false);
-    let mut bases = vec![base(wish.bench, &scope, wish.placement.as_deref())?];
-    if let Some(response) = wish.response {
+    let mut bases = vec![base(request.bench, &scope, request.placement.as_deref())?];
+    if let Some(response) = request.response {
         bases.push(base(response, &scope, None)?);
     }
-    let mut grid = Grid { axes: wish.knobs.clone(), facets: Vec::new(), fixed: Vec::new() };
-    for (name, values) in &wish.params {
+    let mut grid = Grid { axes: request.knobs.clone(), facets: Vec::new(), fixed: Vec::new() };
+    for (name, values) in &request.params {
         let of = bases.iter().find_map(|base| param_before(&base.case, name));
         let before =
-            of.with_context(|| format!("{name} is not a parameter that {} can fix", wish.bench.id))?;
+            of.with_context(|| format!("{name} is not a parameter that {} can fix", request.bench.id))?;
         match values.as_slice() {
             [only] => grid.fixed.push((name.clone(), only.clone())),
             several => {
@@ -245,8 +241,7 @@ fn planned(
     Ok((grid, cases))
 }
 
-/// The case of a benchmark that is swept: where the scheduler puts its tasks, unless another
-/// placement is wanted.
+/// The case of a benchmark to sweep: unpinned, unless a placement is given.
 pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow::Result<Candidate> {
     let candidates = (bench.cases)(bench, scope);
     let why = candidates.iter().find_map(|candidate| candidate.unmet.clone());
@@ -273,15 +268,15 @@ pub fn base(bench: &Benchmark, scope: &Scope, placement: Option<&str>) -> anyhow
     }
 }
 
-/// Passes at most where the time ends them.
-const MOST_PASSES: u32 = 100;
+/// Most passes; the time ends them earlier.
+const MAX_PASSES: u32 = 100;
 
 /// Extends the profile to the fewest passes of all cells, unless --budget limits it.
 fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> anyhow::Result<Profile> {
     const AROUND_S: f64 = 0.35;
     const SPARE: f64 = 3.0;
     let control = 1.0 + 1.0 / f64::from(EVERY);
-    let system = |case: &Case| case.knobs.keys().any(|name| !task::is_one(name));
+    let system = |case: &Case| case.knobs.keys().any(|name| !task::is_task_knob(name));
     let each = |candidate: &Candidate| {
         candidate.seconds + if system(&candidate.case) { AROUND_S } else { AROUND_S / 3.0 }
     };
@@ -289,7 +284,7 @@ fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> a
     let least = pass * f64::from(profile.passes_min);
     match measure.budget {
         Some(given) if given.as_secs_f64() < least => {
-            // Fewer passes of all cells tell more than all passes of some.
+            // Fewer passes of all cells are better than all passes of some.
             let fits = (given.as_secs_f64() / pass).floor() as u32;
             ensure!(
                 fits >= 2,
@@ -302,7 +297,7 @@ fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> a
         None => profile.budget_s = profile.budget_s.max(least * SPARE),
     }
     if !measure.tests.pretends() {
-        profile.passes_max = MOST_PASSES;
+        profile.passes_max = MAX_PASSES;
     }
     profile.budget_per_group = false;
     Ok(profile)

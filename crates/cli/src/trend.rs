@@ -9,8 +9,8 @@ use anyhow::bail;
 use super::naming;
 use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
-use super::results::{self, Held};
-use compare::peers::HostResult;
+use super::results::{self, Contents};
+use compare::peers::HostResult as Recorded;
 use compare::trend::{Hosts, Trend, Verdict, trend};
 use model::Title;
 use model::pattern::KeyParts;
@@ -66,7 +66,7 @@ fn date(text: &str) -> Result<String, String> {
     date.map(|date| date.to_string()).map_err(|_| "write a day as 2026-11-01".to_string())
 }
 
-/// Nothing could be used; too little to tell.
+/// No usable run; too few runs.
 const UNUSABLE: u8 = 3;
 const UNDECIDED: u8 = 4;
 
@@ -103,7 +103,7 @@ fn code(found: &Trend) -> u8 {
     }
 }
 
-/// The host and the places of the runs: what is there, or looks like a place, is one.
+/// The host and the places of the runs: existing files, or words that look like paths.
 fn asked(args: &Args) -> Result<(Option<String>, Vec<PathBuf>), String> {
     let (mut host, mut runs) = (args.host.clone(), Vec::new());
     for word in &args.what {
@@ -178,9 +178,9 @@ fn recorded_in(path: &Path) -> anyhow::Result<Vec<Result<HostResult, (String, St
     if !path.exists() {
         bail!("there is no such file");
     }
-    Ok(match results::held(path)? {
-        Held::Summaries(all) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
-        Held::Arms(arms) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
+    Ok(match results::contents(path)? {
+        Contents::Summaries(all) => all.into_iter().map(|one| one.map(Recorded::from)).collect(),
+        Contents::Arms(arms) => arms.iter().map(|arm| Ok(Recorded::from(arm))).collect(),
     })
 }
 
@@ -197,7 +197,7 @@ fn named(catalogue: &[Title], key: &str) -> String {
 
 fn present(args: &Args, found: &Trend, left_out: &[(String, String)], exit: u8) -> anyhow::Result<()> {
     let catalogue: Vec<Title> = bench::all().map(|bench| bench.catalogue()).collect();
-    // In a list of all figures of one benchmark only keys tell them apart.
+    // In a list of all figures of a benchmark, keys tell them apart.
     let names = |key: &str| if args.all { key.to_string() } else { named(&catalogue, key) };
     let data = || trending::output(found, left_out, &names);
     if let Some(file) = &args.out {

@@ -1,4 +1,4 @@
-//! `assay unixbench`: the UnixBench index in its own form, and what stands behind it.
+//! `assay unixbench`: the UnixBench index in its usual form, with its figures.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;

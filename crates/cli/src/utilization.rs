@@ -1,4 +1,4 @@
-//! `assay utilization`: what CPU% hides where cores have siblings, live or from a recording.
+//! `assay utilization`: real core use on hosts with SMT, live or from a recording.
 
 mod show;
 mod source;
@@ -19,7 +19,7 @@ use super::{files, results};
 use diagnose::{self, capacity::yield_of_study};
 use machine::Machine;
 use model::units;
-use stats::smt::{POSSIBLE, Seen, USUAL, Watch, Yield};
+use stats::smt::{ObservedUse, POSSIBLE, USUAL, Watch, Yield};
 use sys::clock::cpu_ms;
 use sys::counters::ticks_per_second;
 
@@ -37,9 +37,8 @@ it: the time in seconds. --record writes one, with the siblings noted. A shell c
   while sleep 0.02; do date +%s.%N; grep ^cpu /proc/stat; done > FILE
 Examples:
   assay utilization                                  the next 5 seconds
-  assay utilization --yield 1.1..1.4                 with the yield of your own work
   assay utilization --study assay-out/x.assay.jsonl  with the yield that `assay smt` measured
-  assay utilization --load 1200 --margin 30          at 1200 requests/s now: how many more fit, 30 % kept free
+  assay utilization --load 1200 --margin 30          how many more fit at 1200/s, 30 % kept free
   assay utilization --seconds 60 --record day.stat   keep a recording
   assay utilization --from day.stat --json           read it, on any host
   assay utilization --watch --seconds 15 --prometheus /var/lib/node_exporter/textfile/assay.prom
@@ -176,8 +175,7 @@ fn assumed(args: &Args) -> anyhow::Result<Assumed> {
     Ok(Assumed { s, from, turbo: args.turbo, free: args.margin.free(), load: args.load })
 }
 
-/// The yield of a study and whence: one kind of work tells little of others, so that beside it the
-/// usual range holds.
+/// The yield of a study and its source; with one kind of work, the usual range is used as well.
 fn of_study((s, kinds): (Yield, Vec<String>), path: &Path) -> (Yield, String) {
     let shown = path.display();
     match kinds.as_slice() {
@@ -239,7 +237,7 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
 const UNIT_S: f64 = 0.01;
 
 /// A remark if the times of readings do not fit the counters.
-fn wrong_time(seen: &Seen) -> Option<String> {
+fn wrong_time(seen: &ObservedUse) -> Option<String> {
     let ratio = seen.counted_s / seen.seconds;
     (seen.counted_s > 0.2 && !(0.8..=1.25).contains(&ratio)).then(|| {
         format!(
@@ -292,7 +290,7 @@ fn live(args: &Args, assumed: &Assumed) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Twice the unit of the counters: shorter windows hold no more.
+/// Twice the unit of the counters: shorter windows have no information.
 const EVERY: Duration = Duration::from_millis(20);
 
 fn present(report: &Report, args: &Args) -> anyhow::Result<()> {

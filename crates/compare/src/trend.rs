@@ -18,7 +18,7 @@ use super::peers::fleet::better_of;
 use model::Better;
 use stats::multiple::benjamini_hochberg;
 use stats::order::median;
-use stats::shifts::{self, LEAST_VALUES, departure, shifts};
+use stats::shifts::{self, MIN_VALUES, departure, shifts};
 
 /// Runs of one series that are looked at, the newest: a year of daily ones.
 pub const MAX_RUNS: usize = 400;
@@ -30,7 +30,7 @@ pub const MIN_SHIFT: f64 = 0.02;
 pub const FALSE_STEPS: f64 = 0.01;
 
 /// Runs of one series that a step needs.
-pub const MIN_RUNS: usize = LEAST_VALUES;
+pub const MIN_RUNS: usize = MIN_VALUES;
 
 /// Drives the permutations that propose steps.
 const SEED: u64 = 1;

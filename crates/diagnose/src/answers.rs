@@ -14,10 +14,10 @@ const WRONG_ANSWER: Rule = Rule {
     title: "A benchmark computed a wrong answer",
     topic: "answers",
     meaning: "Every benchmark checks what it computed, such as sums of all bytes or counts of messages. A \
-            wrong answer points to a faulty core or memory module, to the kernel, or to a bug in Assay. \
-            The figures are worthless.",
-    action: "Measure the benchmark again. If the same CPU is wrong again, take it offline and have the \
-            host checked. If all CPUs are wrong, report a bug. See it: assay run --only BENCHMARK --new",
+        wrong answer points to a faulty core or memory module, to the kernel, or to a bug in Assay. The \
+        figures are worthless.",
+    action: "Measure the benchmark again. If the same CPU is wrong again, take it offline and have the host \
+        checked. If all CPUs are wrong, report a bug. See it: assay run --only BENCHMARK --new",
     when: "A problem for every benchmark with a pass whose own check failed. All its figures are rejected.",
     how: "Google and Meta report a few cores that compute wrongly in every several thousand hosts.",
     calm: "every result checked and right",
@@ -39,26 +39,23 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
         let left_out = evidence.run.left_out(case);
         let of = evidence.visits_of(case).count() + left_out.good + left_out.failed;
         let count = visits.len() + left_out.wrong;
-        Finding::problem(WRONG_ANSWER.id, match suspects(&visits) {
+        let headline = match suspects(&visits) {
             Some(suspects) => format!(
-                "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. Its core may be faulty."
+                "CPU {suspects} gave wrong answers in {count} of {of} passes of {name}. It may be faulty."
             ),
             None => format!(
                 "{} gave wrong answers in {count} of {of} passes. Suspect the core, then the memory.",
                 capital(&name)
             ),
-        })
+        };
+        Finding::problem(WRONG_ANSWER.id, headline)
             .cause("What was computed is not the known result. Suspect the core first, then the memory.")
-            .facts(visits
-                .iter()
-                .take(5)
-                .filter_map(|visit| {
-                    let why = visit.reason.as_ref()?.text();
-                    Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
-                }))
+            .facts(visits.iter().take(5).filter_map(|visit| {
+                let why = visit.reason.as_ref()?.text();
+                Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
+            }))
             .confirm(confirm(evidence, case))
-            .advice("Run it again. If the same CPU is wrong again while others are right, take it offline \
-                     and have the host checked. If all CPUs are wrong, report a bug.")
+            .advice("Run it again. Take a CPU offline that is wrong again. If all are wrong, report a bug.")
             .rejects(evidence.keys_of(case))
     });
     Some(findings.collect())
@@ -78,12 +75,12 @@ const FAILED: Rule = Rule {
     id: ids::rule::FAILED_CASE,
     title: "A benchmark could not be measured",
     topic: "failures",
-    meaning: "A process of the benchmark died, hung, was killed or reported an error. The rest of the run \
-            is unaffected, since each pass has a process of its own.",
-    action: "Read the error in the finding, remove its cause and measure the benchmark again. See it: \
-            assay run --only BENCHMARK --new",
+    meaning: "A process of the benchmark died, hung, was killed or reported an error. The rest of the run is \
+        unaffected, since each pass has a process of its own.",
+    action: "Read the error in the finding, remove its cause and measure the benchmark again. See it: assay \
+        run --only BENCHMARK --new",
     when: "A warning for every benchmark with passes that failed or timed out. Figures with enough good \
-            passes keep their verdict; a benchmark without any has no figure.",
+        passes keep their verdict; a benchmark without any has no figure.",
     how: "",
     calm: "every pass completed",
     looked_at: "exit of each pass",
@@ -103,24 +100,22 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
         let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
         let count = visits.len() + left_out.failed - left_out.wrong;
         let last = visits.last().and_then(|visit| visit.reason.as_ref()).map_or("", |reason| reason.text());
-        Finding::warning(
-            FAILED.id,
-            if count < of {
-                format!(
-                    "{} failed in {count} of {of} passes. The other passes count.",
-                    capital(&evidence.name(planned))
-                )
-            } else {
-                format!("{} failed in all {of} passes. It has no figure.", capital(&evidence.name(planned)))
-            },
-        )
-        .cause(reported(last))
-        .facts(visits.iter().take(5).filter_map(|visit| {
-            let why = visit.reason.as_ref()?.text();
-            Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
-        }))
-        .confirm(confirm(evidence, case))
-        .advice("Remove the cause and measure the benchmark again. The others are not affected.")
+        let headline = if count < of {
+            format!(
+                "{} failed in {count} of {of} passes. The other passes count.",
+                capital(&evidence.name(planned))
+            )
+        } else {
+            format!("{} failed in all {of} passes. It has no figure.", capital(&evidence.name(planned)))
+        };
+        Finding::warning(FAILED.id, headline)
+            .cause(reported(last))
+            .facts(visits.iter().take(5).filter_map(|visit| {
+                let why = visit.reason.as_ref()?.text();
+                Some(Fact::new(format!("pass {}", visit.order), super::words::clipped(why), &key))
+            }))
+            .confirm(confirm(evidence, case))
+            .advice("Remove the cause and measure the benchmark again. The others are not affected.")
     });
     Some(findings.collect())
 }

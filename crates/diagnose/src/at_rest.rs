@@ -47,19 +47,19 @@ fn at_rest_of(run: &Run, machine: &Machine) -> Option<AtRest> {
     let case = &run.header.plan[at].case;
     let visits: Vec<&Visit> =
         run.visits.iter().filter(|visit| visit.case as usize == at && visit.reason.is_none()).collect();
-    let all = |metric, form| {
+    let finite_values = |metric, form| {
         let values = visits.iter().flat_map(|visit| listed(visit, metric, form));
         values.filter(|value| value.is_finite()).collect::<Vec<f64>>()
     };
     let moments: Vec<Vec<Moment>> = visits.iter().map(|visit| moments(visit)).collect();
     let looks = moments.iter().map(Vec::len).sum();
-    let lasted = |own: &Vec<Moment>| Some(own.last()?.at_s - own.first()?.at_s);
-    let gb_per_s = all(metric::BANDWIDTH, Form::WorkPerTime { scale: 1.0 });
+    let lasted = |moments: &Vec<Moment>| Some(moments.last()?.at_s - moments.first()?.at_s);
+    let gb_per_s = finite_values(metric::BANDWIDTH, Form::WorkPerTime { scale: 1.0 });
     let range = |values: &[f64]| {
         let interval = Interval { low: quantile(values, 0.05)?, high: quantile(values, 0.95)? };
         Some((median(values)?, interval))
     };
-    let largest = all(metric::SIZE, Form::Value).into_iter().fold(0.0, f64::max);
+    let largest = finite_values(metric::SIZE, Form::Value).into_iter().fold(0.0, f64::max);
     let cpu = case.placement.cpus().first();
     let reported = cpu.and_then(|cpu| machine.last_level_cache(cpu)?.size_bytes);
     (looks > 0).then(|| AtRest {
@@ -67,7 +67,7 @@ fn at_rest_of(run: &Run, machine: &Machine) -> Option<AtRest> {
         looks,
         seconds: moments.iter().filter_map(lasted).sum(),
         neighbour: neighbour(&moments),
-        cache: cache_share(&all(metric::CACHE, Form::Value), largest),
+        cache: cache_share(&finite_values(metric::CACHE, Form::Value), largest),
         reported_mib: reported.map(|bytes| bytes as f64 / MIB),
         largest_mib: largest,
         bandwidth: range(&gb_per_s),

@@ -14,16 +14,16 @@ const INSIDE: Rule = Rule {
     id: ids::host::rule::BLOCK_INSIDE_CACHE,
     title: "A block that measures memory fits in a cache",
     topic: "L3 cache",
-    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this \
-            block lay in the cache, so the figure is too high for memory.",
+    meaning: "The bandwidth of memory needs blocks far larger than the last-level cache. Part of this block \
+        lay in the cache, so the figure is too high for memory.",
     action: "Free memory or raise the memory limit, and measure again. Until then the figure is an upper \
-            bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
-    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that \
-            cache. The figures carry the cause.",
+        bound. See it: assay run --only memory.latency,memory.bandwidth --profile standard",
+    when: "The largest block, times the tasks that share a last-level cache, is below 1.9 times that cache. \
+        The figures carry the cause.",
     how: "1.9 is twice the cache, less what rounding to lines and tasks takes. The cache's size is the one \
-            of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. \
-            Today's caches hold hundreds of megabytes, and a guest may reach a host's cache that its \
-            kernel does not report. Old benchmarks with fixed block sizes fail this way.",
+        of llc-differs: the latency ladder's where that contradicts the kernel, else the kernel's. Today's \
+        caches hold hundreds of megabytes, and a guest may reach a host's cache that its kernel does not \
+        report. Old benchmarks with fixed block sizes fail this way.",
     calm: "memory blocks exceed the L3",
     looked_at: "block sizes",
     source: file!(),
@@ -68,20 +68,23 @@ fn inside(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     facts.truncate(8);
     let (times, inside) = worst?;
-    Some(vec![Finding::warning(INSIDE.id, format!(
+    let headline = format!(
         "The largest block ({}) is {times:.1} times the L3 ({}). Its bandwidth is partly the cache's.",
         bytes(inside.block),
         bytes(inside.cache.at)
-    ))
-        .cause(format!(
-            "Blocks below twice the cache that holds part of them show a mix of cache and memory. {}",
-            if inside.cache.by_ladder { "The latency ladder shows a cache of another size than the kernel reports." } else { "Free memory, or a memory limit, allowed no larger block." }
-        ))
-        .facts(facts)
-        .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
-        .advice("Free memory (or raise the memory limit) and measure again. Until then these figures are an \
-                 upper bound.")
-        .explains(series)])
+    );
+    Some(vec![
+        Finding::warning(INSIDE.id, headline)
+            .cause(if inside.cache.by_ladder {
+                "The latency ladder shows a cache of another size than the kernel reports."
+            } else {
+                "Free memory, or a memory limit, allowed no larger block."
+            })
+            .facts(facts)
+            .confirm("assay run --only memory.latency,memory.bandwidth --profile standard")
+            .advice("Free memory or raise the limit, then measure again. Until then it is an upper bound.")
+            .explains(series),
+    ])
 }
 
 /// Bytes of all blocks in one cache, and the cache.
@@ -125,17 +128,15 @@ const DIFFERS: Rule = Rule {
     title: "The last-level cache is not as large as the kernel reports",
     topic: "L3 cache",
     meaning: "The latency ladder shows how much of the last cache one task gets. A guest may get a small \
-            share, or reach a larger cache of its host. Software that sizes its data by the reported size \
-            is wrong by that factor.",
-    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal \
-            look at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile \
-            full",
+        share, or reach a larger cache of its host. Software that sizes its data by the reported size is \
+        wrong by that factor.",
+    action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal look \
+        at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile full",
     when: "The reported size lies 1.25 times beyond the measured bounds, or a block of twice that size \
-            answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
+        answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
     how: "The ladder times random loads on huge pages. Its levels are fitted as sums of miss curves, with \
-            bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory \
-            answers in less than 55 ns, so a ladder that ends below that does not show where the cache \
-            ends.",
+        bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory answers in \
+        less than 55 ns, so a ladder that ends below that does not show where the cache ends.",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),
@@ -159,11 +160,11 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let (cause, advice) = match (larger, guest) {
         (true, true) => (
-            "The host has a larger cache than this guest's kernel reports. Other guests may take it at any time.",
+            "The host's cache is larger than reported here. Other guests may take it at any time.",
             "Do not count on it: figures of blocks in between depend on the other guests.",
         ),
         (true, false) => (
-            "There is a cache beyond the one that the kernel lists (memory-side, or an L4), or firmware reports too little.",
+            "There is a further cache (memory-side, or an L4), or firmware reports too little.",
             "Size data by the latency ladder.",
         ),
         (false, true) => (
@@ -171,8 +172,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
             "Plan for what one task gets. Ask the provider whether it limits caches (CAT).",
         ),
         (false, false) => (
-            "Other work uses the cache, or part of it is set aside (resctrl, devices). Or it is several \
-             caches, of which a task has one (sub-NUMA clusters).",
+            "Other work or a reservation (resctrl, devices) takes cache, or it is several caches.",
             "Look at /sys/fs/resctrl and at other work, and measure again.",
         ),
     };
@@ -184,10 +184,10 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (size, reported) = (bytes(at), bytes(*claimed));
     let headline = match (larger, high.is_finite()) {
         (true, true) => format!(
-            "One task gets {size} of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+            "One task gets {size}; the kernel reports {reported} of {name}. Do not count on the rest."
         ),
         (true, false) => format!(
-            "One task gets {size} or more of cache; the kernel reports {reported} of {name}. Do not count on the rest."
+            "One task gets {size} or more; the kernel reports {reported} of {name}. Do not count on the rest."
         ),
         (false, _) => {
             format!("One task gets {size} of the {reported} that the kernel reports. Plan for {size}.")

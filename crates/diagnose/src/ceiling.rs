@@ -16,23 +16,21 @@ const CEILING: Rule = Rule {
     id: ids::host::rule::ABOVE_CEILING,
     title: "A figure is above a physical limit",
     topic: "limits",
-    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. \
-            Typical reasons are a block that stayed in a cache, bytes that never moved, or a clock that \
-            stood still.",
-    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See \
-            it: assay run --only BENCHMARK --new",
-    when: "The figure is above the limit of the core, the memory channels, the disk's link or the \
-            network's link. Or one of its samples has no work, or a length that no clock can time. The \
-            figure is rejected.",
-    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 \
-            loads or operations a cycle. The cycle is the measured one. Memory: blocks beyond the \
-            last-level cache against rate × width of all channels, if module names or EDAC show them, else \
-            of all modules. Traffic on the bus is an estimate and is not judged. Disk, past the page \
-            cache: the link carries the bytes, or the operations times their size. A cold file: that link \
-            (NVMe or SATA, on bare metal), or the speed at which one task of the run read memory. A warm \
-            file beyond the caches: 1.25 times that speed. A cold file with neither a known link nor \
-            memory.bandwidth cannot be judged, so the check does not count as passed. Samples: some work, \
-            no shorter than the clock's step, no longer than their pass.",
+    meaning: "No host can reach this figure, so the measurement is wrong, however often it repeats. Typical \
+        reasons are a block that stayed in a cache, bytes that never moved, or a clock that stood still.",
+    action: "Do not use the figure. Measure it again; if it repeats, report a bug with the run file. See it: \
+        assay run --only BENCHMARK --new",
+    when: "The figure is above the limit of the core, the memory channels, the disk's link or the network's \
+        link. Or one of its samples has no work, or a length that no clock can time. The figure is rejected.",
+    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
+        or operations a cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
+        against rate × width of all channels, if module names or EDAC show them, else of all modules. \
+        Traffic on the bus is an estimate and is not judged. Disk, past the page cache: the link carries the \
+        bytes, or the operations times their size. A cold file: that link (NVMe or SATA, on bare metal), or \
+        the speed at which one task of the run read memory. A warm file beyond the caches: 1.25 times that \
+        speed. A cold file with neither a known link nor memory.bandwidth cannot be judged, so the check \
+        does not count as passed. Samples: some work, no shorter than the clock's step, no longer than their \
+        pass.",
     calm: "no figure above a physical limit",
     looked_at: "all figures",
     source: file!(),
@@ -65,7 +63,8 @@ fn ceiling(evidence: &Evidence) -> Option<Vec<Finding>> {
         let (of_core, of_memory) = (core_ceiling(evidence, judged, ghz), memory_ceiling(evidence, judged));
         let limits = [of_core, of_memory, of_disk, of_file, link_ceiling(evidence, judged)];
         let form = judged.series.metric.form;
-        let exceeded = |limit: &Limit| limit.value.is_finite() && beyond(form, estimate.median, limit.value);
+        let exceeded =
+            |limit: &PhysicalLimit| limit.value.is_finite() && beyond(form, estimate.median, limit.value);
         let Some(limit) = limits.into_iter().flatten().find(exceeded) else { continue };
         let unit = &judged.series.metric.unit;
         let what = format!("shows {} (limit {})", shown(estimate.median, unit), shown(limit.value, unit));
@@ -114,10 +113,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     })?;
     let what = format!("has a sample of {}, which no clock can time", figure(ns, "ns"));
     let draft = impossible(evidence, judged, &what)
-        .cause(
-            "A sample takes at least one step of the clock and at most its whole pass. The clock stood \
-                still or jumped, or the file was damaged.",
-        )
+        .cause("The clock stood still or jumped during the sample, or the file was damaged.")
         .fact("sample", figure(ns, "ns"), &series.key)
         .fact("step of the clock", figure(step_ns, "ns"), "run header")
         .fact("its pass", figure(visit.conditions.wall_ms, "ms"), format!("pass {}", visit.order));
@@ -155,10 +151,7 @@ impl<'a> Measured<'a> {
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
     let draft = impossible(evidence, judged, "has a sample with 0 units of work")
-        .cause(
-            "A benchmark does a whole number of iterations in every sample. Its report is wrong, or the \
-                file was damaged.",
-        )
+        .cause("Every sample has whole iterations: its report is wrong, or the file was damaged.")
         .fact("work of the sample", 0, format!("pass {}", visit.order));
     Some(reject(draft, judged, WRONG_BENCHMARK))
 }
@@ -173,20 +166,20 @@ fn beyond(form: Form, value: f64, limit: f64) -> bool {
 
 /// The highest possible value of a figure in its own unit (the lowest of a time), why, and where that
 /// is known from.
-pub struct Limit {
+pub struct PhysicalLimit {
     pub value: f64,
     pub cause: String,
     pub source: String,
 }
 
-impl Limit {
-    pub fn new(value: f64, cause: impl Into<String>, source: impl Into<String>) -> Limit {
-        Limit { value, cause: cause.into(), source: source.into() }
+impl PhysicalLimit {
+    pub fn new(value: f64, cause: impl Into<String>, source: impl Into<String>) -> PhysicalLimit {
+        PhysicalLimit { value, cause: cause.into(), source: source.into() }
     }
 }
 
 /// The most that a core can do, in the metric's own unit.
-fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<Limit> {
+fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Option<PhysicalLimit> {
     let source = match ghz {
         Some(_) => "cpu.clock@one-cpu#clock",
         None => "no clock measured: 10 GHz assumed",
@@ -198,7 +191,7 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
     let operations = format!("No core completes more than {OPERATIONS_PER_CYCLE} operations in a cycle.");
     let (value, cause) = match (metric.form, metric.unit.as_ref()) {
         (Form::WorkPerTime { .. }, "GHz") => {
-            return Some(Limit::new(
+            return Some(PhysicalLimit::new(
                 MAX_GHZ,
                 "No core runs at such a clock.",
                 "no core was ever sold above it",
@@ -213,12 +206,12 @@ fn core_ceiling(evidence: &Evidence, judged: &Judged, ghz: Option<f64>) -> Optio
         (Form::CyclesPerWork, _) => (1.0 / OPERATIONS_PER_CYCLE, operations),
         (Form::Quantile { .. } | Form::Value, _) => return None,
     };
-    Some(Limit::new(value, cause, source))
+    Some(PhysicalLimit::new(value, cause, source))
 }
 
 /// What the memory could deliver to blocks that do not fit the caches: all channels where they are
 /// known, else all modules together, which is more than the truth where several share a channel.
-fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let planned = &evidence.run.header.plan[judged.series.planned];
     let tasks = planned.case.placement.seats.len().max(1) as f64;
     let block = judged.series.number(ids::memory::param::BYTES)?;
@@ -238,7 +231,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     if let Some(channels) = machine::channels(dimms, &evidence.run.header.snapshot) {
         let why =
             format!("The {} populated memory channels together carry no more, and {fits}.", channels.count);
-        return Some(Limit::new(channels.gb_per_s, why, channels.source));
+        return Some(PhysicalLimit::new(channels.gb_per_s, why, channels.source));
     }
     let populated = dimms.iter().filter(|dimm| dimm.is_memory());
     let modules: Option<Vec<f64>> = populated.map(machine::module_gb_per_s).collect();
@@ -247,7 +240,7 @@ fn memory_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         "All {} memory modules together carry no more (less where two share a channel), and {fits}.",
         modules.len()
     );
-    Some(Limit::new(modules.iter().sum(), why, "SMBIOS type 17"))
+    Some(PhysicalLimit::new(modules.iter().sum(), why, "SMBIOS type 17"))
 }
 
 fn is_cold_file(judged: &Judged) -> bool {
@@ -267,7 +260,7 @@ fn is_direct_row(judged: &Judged) -> bool {
 
 /// The limit of the disk's link, for cold files and direct benchmarks. `None` in a guest, whose
 /// hypervisor invents links.
-fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let machine = evidence.machine;
     let direct = is_direct_row(judged);
     if !(direct || is_cold_file(judged)) || matches!(machine.hypervisor, machine::Hypervisor::Guest(_)) {
@@ -284,16 +277,16 @@ fn disk_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     };
     let what = if direct { "the data" } else { "the file" };
     let why = format!(
-        "{path} lies on a disk whose link ({}) carries no more. So {what} was in a cache of this kernel or \
-         of the disk's controller.",
+        "The link of {path}'s disk ({}) carries no more: {what} was in a cache of the kernel or the \
+         controller.",
         link.name
     );
-    Some(Limit::new(most, why, "/sys/dev/block"))
+    Some(PhysicalLimit::new(most, why, "/sys/dev/block"))
 }
 
 /// The rate at which one task of the run read memory. All bytes of a file from a disk pass through
 /// memory; of one in the page cache those that do not fit the CPU's own caches.
-fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let series = &judged.series;
     if !series.case.bench.starts_with("file.") || series.metric.unit != "GB/s" {
         return None;
@@ -311,17 +304,14 @@ fn file_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
         .max_by(|one, other| block(one).partial_cmp(&block(other)).unwrap_or(std::cmp::Ordering::Equal))?;
     let read = memory.median()?;
     let (most, cause) = match series.text(ids::file::param::CACHE) {
-        Some("cold") => (
-            read,
-            "A file from a disk passes through memory, and one task of this run read memory no faster. So \
-             the file was in a cache, this kernel's or its host's.",
-        ),
+        Some("cold") => {
+            (read, "One task of this run read memory no faster: the file was in a cache, not on the disk.")
+        }
         _ if block(judged)? >= block(memory)? => (
             read * ALLOWANCE,
-            "A file larger than the CPU's caches is read from memory, and one task of this run read memory \
-             no faster.",
+            "One task of this run read memory no faster, and the file fits no cache of the CPU.",
         ),
         _ => return None,
     };
-    Some(Limit::new(most, cause, memory.series.key.clone()))
+    Some(PhysicalLimit::new(most, cause, memory.series.key.clone()))
 }

@@ -1,19 +1,20 @@
 //! What a visit noted of chunks or regions of memory, and lists that it noted once.
 
-use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
-use model::{Form, Params, Samples, Value, Visit};
+use model::vocabulary::{MetricId, ParamId};
+use model::{Form, Params, Value, Visit};
 
-fn of_chunk(samples: &Samples) -> Option<usize> {
-    samples.point.get(ids::param::CHUNK).and_then(Value::int).and_then(|chunk| usize::try_from(chunk).ok())
+/// A CPU, node or chunk number among parameters; `None` if absent or negative.
+pub(super) fn index(params: &Params, name: ParamId) -> Option<u32> {
+    params.get(name).and_then(Value::int).and_then(|number| u32::try_from(number).ok())
 }
 
 /// The counted values of each chunk that has some.
 pub(super) fn chunk_values(visit: &Visit, metric: MetricId, form: Form) -> Vec<(usize, Vec<f64>)> {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::new();
     for samples in visit.samples.iter().filter(|samples| samples.metrics == [metric]) {
-        let Some(chunk) = of_chunk(samples) else { continue };
-        all.push((chunk, samples.values(form).get(samples.warm_up..).unwrap_or_default().to_vec()));
+        let Some(chunk) = index(&samples.point, ids::param::CHUNK) else { continue };
+        all.push((chunk as usize, samples.values(form).get(samples.warm_up..).unwrap_or_default().to_vec()));
     }
     all.sort_by_key(|(chunk, _)| *chunk);
     all

@@ -17,13 +17,13 @@ const CLOCKSOURCE: Rule = Rule {
     title: "The kernel reads the time from a slow clock",
     topic: "clock source",
     meaning: "Linux reads the time from the CPU's own counter where that is steady (tsc on x86, \
-            arch_sys_counter on ARM). Here each reading is a slow device access or a system call, up to \
-            100 times dearer. Every program that reads the time pays for it.",
-    action: "Look for 'Marking TSC unstable' and its reason in the kernel's log, and for tsc=unstable on \
-            the command line. See it: dmesg | grep -i -e tsc -e clocksource",
+        arch_sys_counter on ARM). Here each reading is a slow device access or a system call, up to 100 \
+        times dearer. Every program that reads the time pays for it.",
+    action: "Look for 'Marking TSC unstable' and its reason in the kernel's log, and for tsc=unstable on the \
+        command line. See it: dmesg | grep -i -e tsc -e clocksource",
     when: "The current clock source is hpet, acpi_pm, pit, jiffies or refined-jiffies.",
     how: "Paravirtual clocks (kvm-clock, hyperv_clocksource_tsc_page, xen) are read without a system call \
-            and do not count. Assay times its own samples by the raw clock.",
+        and do not count. Assay times its own samples by the raw clock.",
     calm: "clock source is the CPU counter",
     looked_at: "sysfs clocksource",
     source: file!(),
@@ -40,19 +40,28 @@ fn clocksource(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let available = evidence.machine.clock.available.join(" ");
     let counter_lost = !evidence.machine.clock.available.iter().any(|source| source == "tsc");
-    Some(vec![Finding::warning(CLOCKSOURCE.id, format!("The kernel reads the time from `{current}`, not from the CPU's counter. Each reading is slow."))
-        .cause(if counter_lost { "The kernel found the time-stamp counter unstable (or has none) and fell back to a slow clock." } else { "The time-stamp counter is available, but the system is set to a slow clock." })
-        .fact("current clocksource", current, CURRENT)
-        .fact("available", available, CURRENT.replace("current", "available"))
-        .fact("samples were timed by",
+    let headline =
+        format!("The kernel reads the time from `{current}`, not the CPU's counter. Each reading is slow.");
+    Some(vec![
+        Finding::warning(CLOCKSOURCE.id, headline)
+            .cause(if counter_lost {
+                "The kernel found the time-stamp counter unstable, or there is none."
+            } else {
+                "The time-stamp counter is available, but the system is set to a slow clock."
+            })
+            .fact("current clocksource", current, CURRENT)
+            .fact("available", available, CURRENT.replace("current", "available"))
+            .fact(
+                "samples were timed by",
                 format!(
                     "{}, {:.0} ns a reading",
                     evidence.run.header.clock.source, evidence.run.header.clock.cost_ns
                 ),
-                "run header")
-        .confirm("dmesg | grep -i -e tsc -e clocksource")
-        .advice("Look for 'Marking TSC unstable' and its reason in the kernel's log: firmware, a broken sleep state or \
-                 tsc=unstable on the command line.")])
+                "run header",
+            )
+            .confirm("dmesg | grep -i -e tsc -e clocksource")
+            .advice("Look for 'Marking TSC unstable' in the kernel's log, and for tsc=unstable."),
+    ])
 }
 
 const GOVERNOR: Rule = Rule {
@@ -60,15 +69,14 @@ const GOVERNOR: Rule = Rule {
     title: "A frequency governor keeps cores slow",
     topic: "governor",
     meaning: "The governor keeps cores at a low clock, or raises the clock only after a load has lasted. \
-            Short work is slow, and figures measure the governor.",
+        Short work is slow, and figures measure the governor.",
     action: "Measure with the governor performance, and restore the old one afterwards (cpupower \
-            frequency-set -g performance). See it: grep . \
-            /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+        frequency-set -g performance). See it: grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     when: "A measured CPU has powersave or userspace under a driver that takes it literally (acpi-cpufreq, \
-            cppc_cpufreq). Or powersave, ondemand, conservative or schedutil kept the measured clock below \
-            95 % of the highest.",
+        cppc_cpufreq). Or powersave, ondemand, conservative or schedutil kept the measured clock below 95 % \
+        of the highest.",
     how: "Under intel_pstate and amd-pstate-epp powersave is the usual dynamic policy, so there only the \
-            measured clock counts. The highest clock is cpuinfo_max_freq.",
+        measured clock counts. The highest clock is cpuinfo_max_freq.",
     calm: "governor allows the full clock",
     looked_at: "cpufreq",
     source: file!(),
@@ -106,26 +114,37 @@ fn governor(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let ghz = |khz: f64| format!("{:.2} GHz", khz / 1e6);
-        findings.push(Finding::warning(GOVERNOR.id, match (clock_khz, highest_khz) {
+        let headline = match (clock_khz, highest_khz) {
             (Some(clock), Some(highest)) if clock < highest => format!(
                 "Governor `{name}` keeps the clock at {:.2} of {:.2} GHz. Use `performance` to measure.",
                 clock / 1e6,
                 highest / 1e6
             ),
-            _ => format!(
-                "Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure."
-            ),
-        })
-            .cause(if literal { "This governor holds the cores at their lowest clock." } else { "This governor raises the clock late; the cores ran below their highest clock." })
-            .fact("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq")
-            .fact("driver", driver, "/sys/devices/system/cpu/cpufreq")
-            .facts(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")))
-            .facts(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")))
-            .facts(frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")))
-            .confirm("grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c")
-            .advice("Measure with cpupower frequency-set -g performance, and restore the governor \
-                     afterwards.")
-            .explains(evidence.series.iter().map(|judged| judged.series.key.clone())));
+            _ => {
+                format!("Governor `{name}` sets the clock of CPUs {affected}. Use `performance` to measure.")
+            }
+        };
+        findings.push(
+            Finding::warning(GOVERNOR.id, headline)
+                .cause(if literal {
+                    "This governor holds the cores at their lowest clock."
+                } else {
+                    "This governor raises the clock late; the cores ran below their highest clock."
+                })
+                .fact("governor", format!("{name} on CPUs {affected}"), "/sys/devices/system/cpu/cpufreq")
+                .fact("driver", driver, "/sys/devices/system/cpu/cpufreq")
+                .facts(clock_khz.map(|khz| Fact::new("measured clock", ghz(khz), "cpu.clock@one-cpu#clock")))
+                .facts(highest_khz.map(|khz| Fact::new("highest clock", ghz(khz), "cpuinfo_max_freq")))
+                .facts(
+                    frequency.turbo.map(|on| Fact::new("turbo", if on { "allowed" } else { "off" }, "sysfs")),
+                )
+                .confirm("grep . /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor | sort | uniq -c")
+                .advice(
+                    "Measure with cpupower frequency-set -g performance, and restore the governor \
+                     afterwards.",
+                )
+                .explains(evidence.series.iter().map(|judged| judged.series.key.clone())),
+        );
     }
     Some(findings)
 }
@@ -135,9 +154,9 @@ const TURBO: Rule = Rule {
     title: "Turbo is switched off",
     topic: "turbo",
     meaning: "Without turbo the cores run at their base clock. That is steadier, and slower than the host \
-            does as it is sold. Some operators switch turbo off on purpose.",
+        does as it is sold. Some operators switch turbo off on purpose.",
     action: "Compare only with hosts whose turbo is off too. Or allow it (no_turbo to 0, boost to 1) and \
-            measure again. See it: grep . /sys/devices/system/cpu/intel_pstate/no_turbo",
+        measure again. See it: grep . /sys/devices/system/cpu/intel_pstate/no_turbo",
     when: "A note if intel_pstate/no_turbo is 1 or cpufreq/boost is 0.",
     how: "",
     calm: "turbo is allowed",
@@ -155,20 +174,24 @@ fn turbo(evidence: &Evidence) -> Option<Vec<Finding>> {
     let base = frequency.base_khz.map(|khz| khz as f64 / 1e6);
     let highest = frequency.max_khz.map(|khz| khz as f64 / 1e6);
     let clock = evidence.core_clock_ghz();
-    Some(vec![Finding::note(TURBO.id, match clock.or(base) {
+    let headline = match clock.or(base) {
         Some(ghz) => {
             format!("Turbo is off, so the core runs at {ghz:.2} GHz. Compare with hosts without turbo only.")
         }
         None => "Turbo is off (`no_turbo` or `boost`). Compare with hosts without turbo only.".to_string(),
-    })
-        .cause("A setting of the system or the firmware keeps the cores at their base clock.")
-        .fact("turbo", "off", "/sys/devices/system/cpu")
-        .facts(base.map(|base| Fact::new("base clock", ghz(base), "base_frequency")))
-        .facts(highest.map(|highest| Fact::new("highest clock", ghz(highest), "cpuinfo_max_freq")))
-        .facts(clock.map(|clock| Fact::new("measured clock", ghz(clock), "cpu.clock@one-cpu#clock")))
-        .confirm("grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost")
-        .advice("Compare only with hosts whose turbo is off too, or allow it (no_turbo to 0, boost to 1) and \
-                 measure again.")])
+    };
+    Some(vec![
+        Finding::note(TURBO.id, headline)
+            .cause("A setting of the system or the firmware keeps the cores at their base clock.")
+            .fact("turbo", "off", "/sys/devices/system/cpu")
+            .facts(base.map(|base| Fact::new("base clock", ghz(base), "base_frequency")))
+            .facts(highest.map(|highest| Fact::new("highest clock", ghz(highest), "cpuinfo_max_freq")))
+            .facts(clock.map(|clock| Fact::new("measured clock", ghz(clock), "cpu.clock@one-cpu#clock")))
+            .confirm(
+                "grep . /sys/devices/system/cpu/intel_pstate/no_turbo /sys/devices/system/cpu/cpufreq/boost",
+            )
+            .advice("Compare with hosts without turbo, or allow it (no_turbo to 0, boost to 1)."),
+    ])
 }
 
 const MOVING: Rule = Rule {
@@ -176,20 +199,19 @@ const MOVING: Rule = Rule {
     title: "The core clock changed during the run",
     topic: "clock",
     meaning: "The core did not keep one clock. Turbo budgets, power limits, temperature and, in a guest, \
-            other guests change it. Figures in ns that depend on the core vary with it; figures in cycles \
-            do not.",
+        other guests change it. Figures in ns that depend on the core vary with it; figures in cycles do \
+        not.",
     action: "On bare metal look for power and thermal limits with turbostat. In a guest only a dedicated \
-            host helps. See it: assay run --only cpu.clock --profile standard",
+        host helps. See it: assay run --only cpu.clock --profile standard",
     when: "The clock changed by more than 5 %, and a figure below grade A follows it or no common clock \
-            fits. Or it changed by more than 10 % inside passes, or by more than 5 % after a change of \
-            governor.",
-    how: "A short chain of dependent additions after each sample measures the clock; 5 % is from the 5th \
-            to the 95th percentile of 60 samples or more. A clock that changes between passes alone is a \
-            fact of the run: figures that depend on the core are given at one clock. A figure follows the \
-            clock where Spearman's rank correlation has p < 0.01 after adjustment; it carries the clock as \
-            its cause. No common clock fits where times do not follow the clock that was read. Inside \
-            passes means in a quarter of them: a reading after a sample is then not that sample's clock. \
-            After a change of governor means between two passes.",
+        fits. Or it changed by more than 10 % inside passes, or by more than 5 % after a change of governor.",
+    how: "A short chain of dependent additions after each sample measures the clock; 5 % is from the 5th to \
+        the 95th percentile of 60 samples or more. A clock that changes between passes alone is a fact of \
+        the run: figures that depend on the core are given at one clock. A figure follows the clock where \
+        Spearman's rank correlation has p < 0.01 after adjustment; it carries the clock as its cause. No \
+        common clock fits where times do not follow the clock that was read. Inside passes means in a \
+        quarter of them: a reading after a sample is then not that sample's clock. After a change of \
+        governor means between two passes.",
     calm: "core clock steady while measured",
     looked_at: "clock by sample",
     source: file!(),
@@ -226,13 +248,13 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let moved = stepped.map_or(spread, |step| step.size.max(spread));
     let remark = if changed.is_empty() { "" } else { " The governor changed during the run." };
-    Some(vec![Finding::note(MOVING.id, format!(
+    let headline = format!(
         "The clock moved by {} ({low:.2}–{high:.2} GHz). Times in ns vary with it; cycles do not.",
         percent(moved)
-    ))
+    );
+    Some(vec![Finding::note(MOVING.id, headline)
         .cause(format!(
-            "The core did not run at one speed. In-core figures (L1, L2, system calls, arithmetic) inherit that spread; \
-             figures in core cycles do not.{remark}"
+            "Figures in ns (L1, L2, system calls) inherit the spread; those in core cycles do not.{remark}"
         ))
         .fact("clock, 5 to 95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
         .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
@@ -246,7 +268,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
             Fact::new("governor", words, "scaling_governor")
         }))
         .confirm("assay run --only cpu.clock --profile standard")
-        .advice("Look for power or thermal limits (turbostat on bare metal); in a guest only a dedicated host helps.")
+        .advice("Look for power or thermal limits (turbostat); a guest needs a dedicated host.")
         .explains(goes_with_it(evidence).map(|judged| judged.series.key.clone()))])
 }
 
@@ -290,14 +312,14 @@ const CHECK: Rule = Rule {
     title: "Two measures of the core clock disagree",
     topic: "clock",
     meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. A second \
-            measure contradicts that chain. The clock changed between the two, an emulator runs them, or \
-            the core does not add in one cycle.",
+        measure contradicts that chain. The clock changed between the two, an emulator runs them, or the \
+        core does not add in one cycle.",
     action: "Use the figures in nanoseconds, not those in cycles. See it: assay run --only \
-            cpu.clock,memory.data-source --profile standard --new",
-    when: "The 95 % intervals of the clocks by additions and by multiplications lie more than 2 % apart. \
-            Or the interval of an L1 hit lies between two whole numbers of cycles, 2 % away from both.",
+        cpu.clock,memory.data-source --profile standard --new",
+    when: "The 95 % intervals of the clocks by additions and by multiplications lie more than 2 % apart. Or \
+        the interval of an L1 hit lies between two whole numbers of cycles, 2 % away from both.",
     how: "A multiplication takes a whole number of cycles, and so does a load that hits L1. Wide intervals \
-            allow no statement. Where the two clocks differ, all figures in cycles carry the cause.",
+        allow no statement. Where the two clocks differ, all figures in cycles carry the cause.",
     calm: "two clock measures agree",
     looked_at: "timed chains",
     source: file!(),
@@ -341,23 +363,18 @@ fn chains_differ(
         format!("{}–{}", figure(interval.low, ""), figure(interval.high, "GHz"))
     };
     let in_cycles = evidence.series.iter().filter(|judged| judged.series.metric.form == Form::CyclesPerWork);
+    let headline = format!(
+        "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
+        percent(least)
+    );
     Some(
-        Finding::warning(
-            CHECK.id,
-            format!(
-                "Two measures of the core clock differ by {} or more. Do not use figures in cycles.",
-                percent(least)
-            ),
-        )
-        .cause(
-            "Additions and multiplications show different clocks. The clock changed between them, an \
-                emulator runs them, or one of them takes no whole number of cycles.",
-        )
-        .fact("by additions", words(add), &add.0.series.key)
-        .fact("by multiplications", words(multiply), &multiply.0.series.key)
-        .confirm("assay run --only cpu.clock --profile standard --new")
-        .advice("Use the figures in nanoseconds; those in cycles are off by as much.")
-        .explains(in_cycles.map(|judged| judged.series.key.clone())),
+        Finding::warning(CHECK.id, headline)
+            .cause("The clock changed between the measures, an emulator runs them, or the core is unusual.")
+            .fact("by additions", words(add), &add.0.series.key)
+            .fact("by multiplications", words(multiply), &multiply.0.series.key)
+            .confirm("assay run --only cpu.clock --profile standard --new")
+            .advice("Use the figures in nanoseconds; those in cycles are off by as much.")
+            .explains(in_cycles.map(|judged| judged.series.key.clone())),
     )
 }
 
@@ -368,18 +385,13 @@ fn between_cycles(judged: &Judged, interval: Interval) -> Option<Finding> {
         return None;
     }
     let words = format!("{}–{} cycles", figure(interval.low, ""), figure(interval.high, ""));
+    let headline = format!("A load from L1 takes {words}, no whole number. Use the figures in ns.");
     Some(
-        Finding::note(
-            CHECK.id,
-            format!("A load from L1 takes {words}, no whole number. Use the figures in ns."),
-        )
-        .cause(
-            "A hit in L1 takes a whole number of cycles. The clock changed between the samples and its \
-                readings, or an emulator runs the loads.",
-        )
-        .fact("an L1 hit", words, &judged.series.key)
-        .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
-        .advice("Read the figures in nanoseconds, and see `assay explain moving-clock`.")
-        .explains([&judged.series.key]),
+        Finding::note(CHECK.id, headline)
+            .cause("The clock changed between the samples and its readings, or an emulator runs the loads.")
+            .fact("an L1 hit", words, &judged.series.key)
+            .confirm("assay run --only memory.data-source,cpu.clock --profile standard --new")
+            .advice("Read the figures in nanoseconds, and see `assay explain moving-clock`.")
+            .explains([&judged.series.key]),
     )
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::chunks::index;
 use super::ladder::curves;
 use super::words::{figure, percent};
 use super::{Evidence, Rule};
-use model::vocabulary as ids;
+use model::vocabulary::host::rule;
+use model::vocabulary::memory as ids;
 use model::{Fact, Finding};
 use stats::analysis::Judged;
 use stats::order::{Interval, median};
@@ -13,20 +15,20 @@ use stats::order::{Interval, median};
 pub const RULES: &[Rule] = &[ODD];
 
 const ODD: Rule = Rule {
-    id: ids::host::rule::ODD_CORE,
+    id: rule::ODD_CORE,
     title: "A core is slower than the others",
     topic: "cores",
     meaning: "All cores of a kind do the same work in their own L1 at once, so only the core itself can \
-            differ. A slow core is throttled, shares its core with other work, or has a defect. Work that \
-            waits for its slowest part runs at its speed.",
-    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such \
-            work off it. See it: assay run --only memory.cores --profile standard --new",
+        differ. A slow core is throttled, shares its core with other work, or has a defect. Work that waits \
+        for its slowest part runs at its speed.",
+    action: "Look at the core's thermal_throttle counters and at the load of its sibling, and keep such work \
+        off it. See it: assay run --only memory.cores --profile standard --new",
     when: "A core and its whole 95 % interval lie more than 3 % below the median of its kind. Its distance \
-            also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
+        also exceeds what the slowest of as many healthy cores reaches once in 10,000 times.",
     how: "A kind is cores of one name with one highest frequency. The distance is in robust standard \
-            deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for \
-            1000. Of three to nine cores the interval must lie below all others instead. Of two cores the \
-            rule can only say that they differ.",
+        deviations. Its bound is 12.7 for 10 cores, 6.3 for 20, 4.8 for 50, 4.1 for 200 and 3.9 for 1000. Of \
+        three to nine cores the interval must lie below all others instead. Of two cores the rule can only \
+        say that they differ.",
     calm: "no core slower than the others",
     looked_at: "L1 of each core",
     source: file!(),
@@ -50,20 +52,11 @@ struct Core<'a> {
 
 fn odd(evidence: &Evidence) -> Option<Vec<Finding>> {
     let curve =
-        curves(evidence, ids::memory::CORES, ids::memory::metric::BANDWIDTH, ids::memory::param::CPU, |_| {
-            true
-        })
-        .into_iter()
-        .next()?;
+        curves(evidence, ids::CORES, ids::metric::BANDWIDTH, ids::param::CPU, |_| true).into_iter().next()?;
     let mut groups: BTreeMap<(String, Option<u64>), Vec<Core>> = BTreeMap::new();
     for judged in curve.series {
-        let cpu = judged
-            .series
-            .point
-            .get(ids::memory::param::CPU)
-            .and_then(|cpu| cpu.int())
-            .and_then(|cpu| u32::try_from(cpu).ok());
-        let (Some(cpu), Some(estimate)) = (cpu, &judged.analysis.estimate) else { continue };
+        let Some(cpu) = index(&judged.series.point, ids::param::CPU) else { continue };
+        let Some(estimate) = &judged.analysis.estimate else { continue };
         let Some(interval) = estimate.interval else { continue };
         let core = Core { cpu, value: estimate.median, interval, judged };
         groups.entry(kind(evidence, cpu)).or_default().push(core);
@@ -82,11 +75,9 @@ fn kind(evidence: &Evidence, cpu: u32) -> (String, Option<u64>) {
     let name =
         kinds.iter().find(|(_, cpus)| cpus.contains(cpu)).map_or(String::new(), |(name, _)| name.clone());
     let snapshot = &evidence.run.header.snapshot;
-    let places = ["cpufreq/policy", "cpu"].map(|place| match place {
-        "cpu" => format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"),
-        _ => format!("/sys/devices/system/cpu/{place}{cpu}/cpuinfo_max_freq"),
-    });
-    (name, places.iter().find_map(|path| snapshot.number(path)))
+    let places = [format!("cpufreq/policy{cpu}"), format!("cpu{cpu}/cpufreq")];
+    let highest = |place| snapshot.number(&format!("/sys/devices/system/cpu/{place}/cpuinfo_max_freq"));
+    (name, places.iter().find_map(highest))
 }
 
 fn group(cores: &[Core]) -> Vec<Finding> {
@@ -127,22 +118,18 @@ fn slowest_healthy(n: f64) -> f64 {
 
 fn finding(core: &Core, middle: f64, count: usize) -> Finding {
     let unit = &core.judged.series.metric.unit;
-    let slower = 1.0 - core.value / middle;
-    Finding::warning(ODD.id, format!(
-        "CPU {} is {} slower than the other cores. Look at its temperature and its sibling.",
-        core.cpu,
-        percent(slower)
-    ))
-        .cause("The same work at the same time in its own L1: only this core differs. It is throttled alone, something \
-                unseen runs on it or its sibling, or it is faulty.")
-        .fact(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
-        .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::memory::CORES)
-        .fact("its 95 % interval",
-                format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit)),
-                &core.judged.series.key)
+    let (cpu, slower) = (core.cpu, percent(1.0 - core.value / middle));
+    let headline = format!(
+        "CPU {cpu} is {slower} slower than the other cores. Look at its temperature and its sibling."
+    );
+    let interval = format!("{}–{}", figure(core.interval.low, ""), figure(core.interval.high, unit));
+    Finding::warning(ODD.id, headline)
+        .cause("All cores do the same work in their own L1: this one is throttled, shared or faulty.")
+        .fact(format!("CPU {cpu}"), figure(core.value, unit), &core.judged.series.key)
+        .fact(format!("median of {count} cores of its kind"), figure(middle, unit), ids::CORES)
+        .fact("its 95 % interval", interval, &core.judged.series.key)
         .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("If the same CPU is slow again, look at its thermal_throttle counters and its sibling's \
-                 load. Keep work that waits for its slowest part off it.")
+        .advice("If it is slow again, look at its thermal_throttle counters and its sibling's load.")
         .explains([&core.judged.series.key])
 }
 
@@ -156,18 +143,18 @@ fn two_cores(one: &Core, other: &Core) -> Option<Finding> {
     let fact = |core: &Core| {
         Fact::new(format!("CPU {}", core.cpu), figure(core.value, unit), &core.judged.series.key)
     };
-    Some(Finding::warning(ODD.id, format!(
-        "CPU {} is {} slower than CPU {}. With two cores it is unknown which one is at fault.",
-        slow.cpu,
-        percent(1.0 - slow.value / fast.value),
-        fast.cpu
-    ))
-        .cause("The same work at the same time in each core's own L1: only the cores differ. With two of them there is no \
-                majority.")
-        .facts([fact(slow), fact(fast)])
-        .confirm("assay run --only memory.cores --profile standard --new")
-        .advice("Compare with another host of the same model; in a guest, at another hour.")
-        .explains([&slow.judged.series.key, &fast.judged.series.key]))
+    let (cpu, other_cpu, slower) = (slow.cpu, fast.cpu, percent(1.0 - slow.value / fast.value));
+    let headline = format!(
+        "CPU {cpu} is {slower} slower than CPU {other_cpu}. With two cores it is unknown which one is at fault."
+    );
+    Some(
+        Finding::warning(ODD.id, headline)
+            .cause("Both do the same work in their own L1. With two cores there is no majority.")
+            .facts([fact(slow), fact(fast)])
+            .confirm("assay run --only memory.cores --profile standard --new")
+            .advice("Compare with another host of the same model; in a guest, at another hour.")
+            .explains([&slow.judged.series.key, &fast.judged.series.key]),
+    )
 }
 
 #[cfg(test)]

@@ -13,18 +13,17 @@ const POPULATION: Rule = Rule {
     title: "Memory modules in the wrong slots",
     topic: "modules",
     meaning: "A socket reaches its bandwidth only if all its channels hold the same memory. Uneven modules \
-            make a part of memory several times slower than the rest. Which part a program gets differs \
-            from run to run, so results swing.",
+        make a part of memory several times slower than the rest. Which part a program gets differs from run \
+        to run, so results swing.",
     action: "Move the modules as the finding says, or compare the slots with the board's manual. See it: \
-            sudo assay machine",
-    when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no \
-            memory, or channels are empty. Or modules run below their rated speed without a known reason. \
-            Two modules against three on a socket's controllers are a note.",
+        sudo assay machine",
+    when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no memory, \
+        or channels are empty. Or modules run below their rated speed without a known reason. Two modules \
+        against three on a socket's controllers are a note.",
     how: "Reads SMBIOS types 4 and 17 (root only). A rule for each family of boards places the slots; a \
-            table of processors gives the channels and what one interleave set covers. Both name their \
-            sources (assay machine --json). Known reasons for a lower speed are the processor and the \
-            number of modules per channel. In a guest the rule does not apply, since the hypervisor \
-            invents the modules.",
+        table of processors gives the channels and what one interleave set covers. Both name their sources \
+        (assay machine --json). Known reasons for a lower speed are the processor and the number of modules \
+        per channel. In a guest the rule does not apply, since the hypervisor invents the modules.",
     calm: "memory modules placed evenly",
     looked_at: "SMBIOS type 17",
     source: file!(),

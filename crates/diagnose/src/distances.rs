@@ -2,14 +2,15 @@
 //! report's section.
 
 use super::Evidence;
+use super::chunks::index;
 use machine::Machine;
 use model::CpuSet;
 use model::vocabulary as ids;
-use model::vocabulary::{BenchId, MetricId, ParamId};
+use model::vocabulary::{BenchId, MetricId};
 use stats::analysis::Judged;
 use stats::clusters::{Clusters, clusters};
 use stats::order::{median, quantile};
-use stats::pairs::{LEAST_VISITS, Pairs};
+use stats::pairs::{MIN_VISITS, Pairs};
 use stats::siblings::{Siblings, siblings};
 
 /// A benchmark's values of pairs, with the key of the case that they come from.
@@ -35,7 +36,7 @@ fn measured(evidence: &Evidence, bench: BenchId, metric: MetricId) -> Option<Mea
         if series.case.bench != bench || series.metric.name != metric {
             continue;
         }
-        let cpu = |name: ParamId| series.point.get(name)?.int().and_then(|cpu| u32::try_from(cpu).ok());
+        let cpu = |name| index(&series.point, name);
         let (Some(from), Some(to)) = (cpu(ids::cpu::param::FROM), cpu(ids::cpu::param::TO)) else { continue };
         key.get_or_insert_with(|| series.case.key());
         for process in &series.processes {
@@ -118,7 +119,7 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
             })
             .collect();
         // Most visits must give a share, and nearly all of these must agree.
-        let enough = shares.len() >= LEAST_VISITS && 2 * shares.len() > own_of.len();
+        let enough = shares.len() >= MIN_VISITS && 2 * shares.len() > own_of.len();
         let ends = quantile(&shares, 0.1).zip(quantile(&shares, 0.9)).filter(|_| enough);
         let shared = match ends {
             Some((low, _)) if low >= MIN_SHARED => Some(true),

@@ -14,18 +14,17 @@ const BACKGROUND: Rule = Rule {
     title: "Other processes used the CPUs",
     topic: "other work",
     meaning: "Other work took cycles, caches and memory bandwidth while Assay measured, so figures may be \
-            too slow. The finding names the busiest processes.",
-    action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 \
-            | head -15",
-    when: "Other processes used more than 5 % of a CPU during the run, or 10 % of a benchmark's CPUs. From \
-            5 % on that benchmark's figures carry the cause; from 20 % on they are rejected.",
-    how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by \
-            pass. The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of \
-            10 ms, so shares below four standard errors of such ticks do not count. Benchmarks that ran \
-            for less than 0.3 s in all are not judged alone. Nor are disk, file and network benchmarks \
-            beside others, since the kernel's workers act for them. Where a CPU quota pauses Assay, the \
-            limits are 0.1 CPU higher, for a tick in each of its periods. Processes are listed between \
-            passes while other work runs.",
+        too slow. The finding names the busiest processes.",
+    action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 | \
+        head -15",
+    when: "Other processes used more than 5 % of a CPU during the run, or 10 % of a benchmark's CPUs. From 5 \
+        % on that benchmark's figures carry the cause; from 20 % on they are rejected.",
+    how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by pass. \
+        The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of 10 ms, so \
+        shares below four standard errors of such ticks do not count. Benchmarks that ran for less than 0.3 \
+        s in all are not judged alone. Nor are disk, file and network benchmarks beside others, since the \
+        kernel's workers act for them. Where a CPU quota pauses Assay, the limits are 0.1 CPU higher, for a \
+        tick in each of its periods. Processes are listed between passes while other work runs.",
     calm: "other work: none seen",
     looked_at: "/proc/stat",
     source: file!(),
@@ -163,7 +162,7 @@ pub(super) fn graded(
         let name = evidence.name(&judged.series.case);
         if finding.headline.contains(&name) { "It".to_string() } else { capital(&name) }
     };
-    let of = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
+    let graded_as = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
         let ending = match figures(&keys)[..] {
             [] => String::new(),
             [one] => format!(". {} {does}.", name(one)),
@@ -177,10 +176,10 @@ pub(super) fn graded(
     let mut findings = Vec::new();
     if !rejected.is_empty() {
         let words = ["does not count", "do not count"];
-        findings.push(of(Severity::Problem, Effect::Rejects, rejected, words));
+        findings.push(graded_as(Severity::Problem, Effect::Rejects, rejected, words));
     }
     if !explained.is_empty() || findings.is_empty() {
-        findings.push(of(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
+        findings.push(graded_as(Severity::Warning, Effect::Explains, explained, ["may be too slow"; 2]));
     }
     findings
 }
@@ -189,14 +188,14 @@ const STEAL: Rule = Rule {
     id: ids::rule::STEAL,
     title: "The host took CPU time (steal)",
     topic: "steal",
-    meaning: "Steal is time in which the guest had work and the host ran something else on its core. \
-            Figures from such moments measure the host's other guests.",
+    meaning: "Steal is time in which the guest had work and the host ran something else on its core. Figures \
+        from such moments measure the host's other guests.",
     action: "Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs. See it: \
-            vmstat 1 10 (column st)",
-    when: "Steal is above 0.5 % of the run's CPU time. A benchmark with more than 2 % carries the cause, \
-            one with more than 10 % is rejected.",
+        vmstat 1 10 (column st)",
+    when: "Steal is above 0.5 % of the run's CPU time. A benchmark with more than 2 % carries the cause, one \
+        with more than 10 % is rejected.",
     how: "The rule does not apply where no steal was counted since the guest's start. A host that hides \
-            steal looks the same, and then only the spread shows it.",
+        steal looks the same, and then only the spread shows it.",
     calm: "steal: at most 0.5 %",
     looked_at: "/proc/stat",
     source: file!(),
@@ -233,19 +232,19 @@ const QUOTA: Rule = Rule {
     id: ids::rule::CPU_QUOTA,
     title: "A CPU quota throttled the run",
     topic: "CPU quota",
-    meaning: "A container may have less CPU time than CPUs. When a period's quota is used up, all its \
-            tasks stop until the next period. Throughput shows the quota, and latencies show the pause.",
+    meaning: "A container may have less CPU time than CPUs. When a period's quota is used up, all its tasks \
+        stop until the next period. Throughput shows the quota, and latencies show the pause.",
     action: "Measure outside the container, or raise the quota (cpu.max, cpu.cfs_quota_us). See it: cat \
-            /proc/self/cgroup /sys/fs/cgroup/cpu.stat",
+        /proc/self/cgroup /sys/fs/cgroup/cpu.stat",
     when: "The control group was throttled during passes, or its quota is below the usable CPUs. Or tasks \
-            stood still as under a hidden quota. Benchmarks throttled for more than 1 % of their time, or \
-            that stood still, are rejected.",
-    how: "Sources: cpu.max and cpu.stat. Groups above a control-group namespace or outside the mounted \
-            part are hidden; there only tasks that stood still show a quota. They did in samples in which \
-            the measuring task never slept and shared its CPU with no other task of the benchmark. There \
-            wall time less CPU time, run-queue delay, interrupts and steal is 5 % of it or more, in 0.3 s \
-            at least. Linux counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU \
-            time of other work counts too.",
+        stood still as under a hidden quota. Benchmarks throttled for more than 1 % of their time, or that \
+        stood still, are rejected.",
+    how: "Sources: cpu.max and cpu.stat. Groups above a control-group namespace or outside the mounted part \
+        are hidden; there only tasks that stood still show a quota. They did in samples in which the \
+        measuring task never slept and shared its CPU with no other task of the benchmark. There wall time \
+        less CPU time, run-queue delay, interrupts and steal is 5 % of it or more, in 0.3 s at least. Linux \
+        counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of other work \
+        counts too.",
     calm: "CPU quota: none in the way",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
@@ -322,7 +321,7 @@ fn stopped(rate: f64, cpus: f64) -> String {
 fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
     let known = |(case, _): (u32, &Planned)| {
         let paused = Paused::of(evidence, case)?;
-        Some((case, paused.told_ms()?, paused.awake_ms))
+        Some((case, paused.significant_ms()?, paused.awake_ms))
     };
     let stopped: Vec<(u32, f64, f64)> = evidence.cases().filter_map(known).collect();
     let (paused_ms, awake_ms) =
@@ -334,26 +333,19 @@ fn unseen_quota(evidence: &Evidence) -> Option<Finding> {
         Some(true) => "control groups above this namespace are not visible",
         _ => "no control group is visible",
     };
+    let headline = format!(
+        "Tasks stood still for {} of the time, as under a CPU quota that is not visible here",
+        percent(paused_ms / awake_ms)
+    );
     Some(
-        Finding::problem(
-            QUOTA.id,
-            format!(
-                "Tasks stood still for {} of the time, as under a CPU quota that is not visible here",
-                percent(paused_ms / awake_ms)
-            ),
-        )
-        .cause(
-            "The tasks did not sleep, and no other task and no hypervisor had their CPUs. A quota of a \
-                control group above stops them in each of its periods.",
-        )
-        .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
-        .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
-        .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
-        .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
-        .advice(
-            "Look at the quotas of the container, pod or slice on its host; raise them, or measure outside.",
-        )
-        .rejects(stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case))),
+        Finding::problem(QUOTA.id, headline)
+            .cause("They did not sleep and shared no CPU: a quota of a group above stops them.")
+            .fact("paused", format!("{paused_ms:.0} ms"), "wall time less CPU time and other work")
+            .fact("of", format!("{awake_ms:.0} ms"), "samples without sleep")
+            .fact("quotas", seen, "/proc/self/cgroup, /proc/self/ns/cgroup")
+            .confirm("cat /proc/self/cgroup    # then on the host cpu.stat of all groups above it")
+            .advice("Raise the quota of the container, pod or slice on its host, or measure outside.")
+            .rejects(stopped.iter().flat_map(|(case, ..)| evidence.keys_of(*case))),
     )
 }
 
@@ -362,10 +354,10 @@ const SWAP: Rule = Rule {
     title: "The kernel swapped during the run",
     topic: "swapping",
     meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000 to \
-            1,000,000 times as much. What is measured then is not memory.",
+        1,000,000 times as much. What is measured then is not memory.",
     action: "Free memory or stop what uses it, and measure again. See it: vmstat 1 10 (columns si and so)",
     when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page a \
-            second carry the cause.",
+        second carry the cause.",
     how: "Source: /proc/vmstat, pages swapped in and out, over the whole host.",
     calm: "swapping: 0 pages",
     looked_at: "/proc/vmstat",
@@ -378,31 +370,26 @@ fn swap(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.value <= 0.0 {
         return Some(Vec::new());
     }
+    let headline = format!(
+        "The kernel swapped {} during the run. Free memory, and measure again.",
+        counted(all.value as usize, "page")
+    );
     Some(vec![
-        Finding::warning(
-            SWAP.id,
-            format!(
-                "The kernel swapped {} during the run. Free memory, and measure again.",
-                counted(all.value as usize, "page")
-            ),
-        )
-        .cause(
-            "The host has less free memory than its work needs, so the kernel moves pages to disk and \
-                back.",
-        )
-        .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all passes")
-        .fact(
-            "available memory at the start",
-            evidence
-                .machine
-                .memory
-                .available_bytes
-                .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
-            "/proc/meminfo",
-        )
-        .confirm("vmstat 1 10    # columns si and so")
-        .advice("Free memory or stop what uses it, and measure again.")
-        .explains(evidence.keys_above(1e-3, |c| c.swapped_pages)),
+        Finding::warning(SWAP.id, headline)
+            .cause("The host has less free memory than its work needs.")
+            .fact("pages in and out", format!("{:.0}", all.value), "/proc/vmstat over all passes")
+            .fact(
+                "available memory at the start",
+                evidence
+                    .machine
+                    .memory
+                    .available_bytes
+                    .map_or("unknown".to_string(), |bytes| super::words::bytes(bytes as f64)),
+                "/proc/meminfo",
+            )
+            .confirm("vmstat 1 10    # columns si and so")
+            .advice("Free memory or stop what uses it, and measure again.")
+            .explains(evidence.keys_above(1e-3, |c| c.swapped_pages)),
     ])
 }
 

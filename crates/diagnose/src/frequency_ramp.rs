@@ -15,19 +15,17 @@ const AFTER_IDLE: Rule = Rule {
     id: ids::rule::CLOCK_AFTER_IDLE,
     title: "A core runs at another clock right after idling",
     topic: "clock",
-    meaning: "A core that idled may take milliseconds to reach its steady clock, or run above it for a \
-            while (turbo). Steady benchmarks show neither. A server that answers a request and sleeps \
-            again lives in these milliseconds.",
-    action: "For short requests use the governor performance, energy_performance_preference performance, \
-            or shallower idle states (cpupower idle-set -D 10). See it: assay run --only \
-            cpu.frequency-ramp --new",
-    when: "The 95 % interval of the first step's clock lies more than 2 % below or above the steady clock. \
-            A warning from 10 % below for 1 ms or more, else a note.",
+    meaning: "A core that idled may take milliseconds to reach its steady clock, or run above it for a while \
+        (turbo). Steady benchmarks show neither. A server that answers a request and sleeps again lives in \
+        these milliseconds.",
+    action: "For short requests use the governor performance, energy_performance_preference performance, or \
+        shallower idle states (cpupower idle-set -D 10). See it: assay run --only cpu.frequency-ramp --new",
+    when: "The 95 % interval of the first step's clock lies more than 2 % below or above the steady clock. A \
+        warning from 10 % below for 1 ms or more, else a note.",
     how: "cpu.frequency-ramp measures the clock at steps of 0.05–100 ms after a wake-up, by a timed loop \
-            alone. The steady clock is the last step's, or that of cpu.clock where the last step lies a \
-            tenth below it. The finding names the steps that differ from the first on without a gap, and \
-            their mean clock, weighted by length. Of several lengths of idling it names the one that loses \
-            most time.",
+        alone. The steady clock is the last step's, or that of cpu.clock where the last step lies a tenth \
+        below it. The finding names the steps that differ from the first on without a gap, and their mean \
+        clock, weighted by length. Of several lengths of idling it names the one that loses most time.",
     calm: "full clock at once after idling",
     looked_at: "timed loops",
     source: file!(),
@@ -180,18 +178,9 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let cause = match (guest, part > 0.0) {
-        (true, _) => {
-            "The host of this guest sets the clock and idles the core. A timed loop alone measured it, \
-             without MSRs or counters."
-        }
-        (false, true) => {
-            "The core wakes at the clock that governor, energy bias or a deep idle state left, and rises \
-             from there. A timed loop alone measured it."
-        }
-        (false, false) => {
-            "Turbo lets a core that was idle run above the clock that it keeps. A timed loop alone measured \
-             it."
-        }
+        (true, _) => "The host of this guest sets the clock and idles the core.",
+        (false, true) => "Governor, energy bias or a deep idle state left a low clock, which rises slowly.",
+        (false, false) => "Turbo lets a core that was idle run above the clock that it keeps.",
     };
     let is_grave = part >= MIN_WARNING_SHARE && odd.until_ms >= MIN_WARNING_MS;
     Some(vec![
@@ -204,8 +193,8 @@ fn after_idle(evidence: &Evidence) -> Option<Vec<Finding>> {
         .facts(facts.chain([Fact::new("time lost", lost, "steps of that clock")]))
         .confirm(format!("assay run --only {} --new", cpu::FREQUENCY_RAMP))
         .advice(if part > 0.0 {
-            "For short requests set governor and energy_performance_preference to performance, or \
-                     use shallower idle states (cpupower idle-set -D 10). Then measure again."
+            "For short requests use the governor performance, or shallower idle states (cpupower idle-set -D \
+             10)."
         } else {
             "Judge steady load by the steady clock."
         }),

@@ -24,16 +24,15 @@ const SWINGS: Rule = Rule {
     title: "A command's result varies from run to run",
     topic: "guard",
     meaning: "The same program on the same host gives another result each time. The finding names what \
-            changes together with the result. That need not be the cause, but it is where to look first.",
+        changes together with the result. That need not be the cause, but it is where to look first.",
     action: "Compare placements, which separates the scheduler's choice from the rest, and use more runs. \
-            See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
+        See it: assay guard --runs 20 --placements free,same-cpu,spread -- COMMAND",
     when: "The coefficient of variation over 6 runs or more exceeds 3 %, or the runs have several values.",
     how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
-            named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. \
-            With 6 runs only a nearly perfect order reaches that. A longer run has more switches, faults \
-            and waiting, and a faster one more a second. These must follow the result as counts, per \
-            second and (of a rate) for each piece of work. The clock, steal, other work and places are \
-            named first.",
+        named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. With 6 \
+        runs only a nearly perfect order reaches that. A longer run has more switches, faults and waiting, \
+        and a faster one more a second. These must follow the result as counts, per second and (of a rate) \
+        for each piece of work. The clock, steal, other work and places are named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
     source: file!(),
@@ -78,11 +77,11 @@ fn companion<'a>(
             && other.series.metric.name == metric
             && other.series.text(ids::param::CLASS) == class
     })?;
-    let of = |run: &Process| {
+    let in_run = |run: &Process| {
         let same = found.series.processes.iter().find(|other| other.order == run.order);
         same.map_or(f64::NAN, value)
     };
-    Some((found, judged.series.processes.iter().map(of).collect()))
+    Some((found, judged.series.processes.iter().map(in_run).collect()))
 }
 
 /// A quantity that was recorded in each run.
@@ -127,13 +126,13 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<RecordedInRuns> {
     if let Some((series, shares)) = companion(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu")) {
         all.push(outside("share of pairs of tasks on one CPU", series.series.key.clone(), shares));
     }
-    let noted = |name: &str| -> Vec<f64> {
+    let recorded = |name: &str| -> Vec<f64> {
         let of = |run: &Process| {
             run.beside.iter().find(|one| one.name == name).and_then(|one| median(&one.values))
         };
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
-    all.push(outside("core clock after the run", judged.series.key.clone(), noted("clock_ghz")));
+    all.push(outside("core clock after the run", judged.series.key.clone(), recorded("clock_ghz")));
     let condition = |of: &dyn Fn(&Process) -> Option<f64>| -> Vec<f64> {
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };
@@ -184,24 +183,25 @@ fn swinging(evidence: &Evidence, judged: &Judged) -> Option<Finding> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let runs = values.len();
-    Some(Finding::warning(SWINGS.id, format!(
-        "{} varies from {} to {} over {runs} runs {}. A single run says little.",
-        capital(&clipped(&evidence.title(&series.case.bench))),
-        shown(least, unit),
-        shown(most, unit),
-        evidence.place(&series.case.placement.name)
-    ))
-        .cause(match followers.first() {
-            Some(first) => first.words(),
-            None => no_follower(&compared, runs),
-        })
-        .fact("least of the runs", figure(least, unit), &series.key)
-        .fact("most of the runs", figure(most, unit), &series.key)
-        .fact("coefficient of variation", format!("{} over {runs} runs", percent(cv)), &series.key)
-        .facts(followers.iter().map(Follower::fact))
-        .confirm(again(&series.case.inputs, ""))
-        .advice("Compare its placements, which separates the scheduler's choice from the rest, and use more runs.")
-        .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]))
+    let name = capital(&clipped(&evidence.title(&series.case.bench)));
+    let (low, high, place) =
+        (shown(least, unit), shown(most, unit), evidence.place(&series.case.placement.name));
+    let headline =
+        format!("{name} varies from {low} to {high} over {runs} runs {place}. A single run says little.");
+    Some(
+        Finding::warning(SWINGS.id, headline)
+            .cause(match followers.first() {
+                Some(first) => first.words(),
+                None => no_follower(&compared, runs),
+            })
+            .fact("least of the runs", figure(least, unit), &series.key)
+            .fact("most of the runs", figure(most, unit), &series.key)
+            .fact("coefficient of variation", format!("{} over {runs} runs", percent(cv)), &series.key)
+            .facts(followers.iter().map(Follower::fact))
+            .confirm(again(&series.case.inputs, ""))
+            .advice("Compare its placements to separate the scheduler's choice, and use more runs.")
+            .affects(if followers.is_empty() { Effect::None } else { Effect::Explains }, [&series.key]),
+    )
 }
 
 /// What was recorded in each run and changed from run to run.
@@ -221,8 +221,7 @@ impl Follower<'_> {
     fn words(&self) -> String {
         let Follower { companion, with } = self;
         format!(
-            "Over the runs it {} with the {} (rank correlation {:.2}, n {}). That is where to look first; it is no \
-             proof of a cause.",
+            "It {} with the {} (rank correlation {:.2}, n {}). Look there first; it is no proof.",
             if with.rho > 0.0 { "rises" } else { "falls" },
             companion.words,
             with.rho,
@@ -260,10 +259,7 @@ fn no_follower(compared: &[RecordedInRuns], runs: usize) -> String {
     } else {
         format!("compared were {}", names.join(", "))
     };
-    format!(
-        "Nothing that was recorded with the {runs} runs follows it; {compared}. What the program gets anew \
-         at each start (addresses, pages, input) was not recorded."
-    )
+    format!("Nothing that was recorded with the {runs} runs follows it; {compared}.")
 }
 
 /// A guarded command is measured again by its own verb, whatever rule asks for it.
@@ -283,19 +279,19 @@ const PLACED: Rule = Rule {
     title: "A command's result depends on placement",
     topic: "placement",
     meaning: "The program gives different results on one CPU and spread over all. It needs more than one \
-            CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that \
-            choice and not the CPU's speed.",
+        CPU, or its tasks wait for each other. If the scheduler chooses, the result may show that choice and \
+        not the CPU's speed.",
     action: "Compare hosts by the pinned results, each with its own kind. See it: assay guard --runs 20 \
-            --placements free,same-cpu,spread -- COMMAND",
+        --placements free,same-cpu,spread -- COMMAND",
     when: "The medians on one CPU and spread over all differ by 1.5 times or more, from 6 runs each. A \
-            warning if the result left to the scheduler is over 10 % off the better one, else a note.",
+        warning if the result left to the scheduler is over 10 % off the better one, else a note.",
     how: "The program needs more than one CPU where one CPU is worse and its CPU time is 0.9 of its wall \
-            time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
-            same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy \
-            tasks in which free tasks were together. Looks are evenly spread over time, so rates mix: \
-            expected = p rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the \
-            reciprocal of a rate. Within 10 % the mix explains the free result, else the finding gives the \
-            rest. x must differ by 0.5 between the pinned placements.",
+        time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
+        same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy tasks in \
+        which free tasks were together. Looks are evenly spread over time, so rates mix: expected = p \
+        rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the reciprocal of a rate. \
+        Within 10 % the mix explains the free result, else the finding gives the rest. x must differ by 0.5 \
+        between the pinned placements.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -311,7 +307,7 @@ const MIN_SATURATION: f64 = 0.9;
 const MAX_UNEXPLAINED: f64 = 0.10;
 
 fn placed(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let at = |free: &Judged, name: &str| {
+    let result_at = |free: &Judged, name: &str| {
         results(evidence).find(|other| {
             other.series.case.placement.name == name && other.series.case.params == free.series.case.params
         })
@@ -319,7 +315,9 @@ fn placed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut any = false;
     let mut findings = Vec::new();
     for free in results(evidence).filter(|judged| judged.series.case.placement.name == "free") {
-        let (Some(same), Some(spread)) = (at(free, "same-cpu"), at(free, "spread")) else { continue };
+        let (Some(same), Some(spread)) = (result_at(free, "same-cpu"), result_at(free, "spread")) else {
+            continue;
+        };
         any = true;
         findings.extend(depending(evidence, free, same, spread));
     }
@@ -397,7 +395,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     let mut facts: Vec<Fact> = [&free, &same, &spread].iter().flat_map(|at| at.facts(evidence)).collect();
     if chosen {
         cause.push_str(&format!(
-            " Left to the scheduler it lies {} from the better result ({}): the scheduler's choice, not the CPU's speed.",
+            " Left to the scheduler it is {} off the better result ({}): the scheduler's choice.",
             percent(off),
             evidence.place(better.name)
         ));
@@ -406,10 +404,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 cause.push_str(&mix.words(&metric.unit));
                 facts.extend(mix.facts(&free.judged.series));
             }
-            None => cause.push_str(
-                " The places of its tasks do not separate the placements here, so this result has no \
-                 breakdown.",
-            ),
+            None => cause.push_str(" Its tasks' places do not separate the placements here."),
         }
     } else {
         let place = evidence.place(better.name);
@@ -425,10 +420,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
                 (false, Some(_)) => {
                     "Compare hosts by the result left to the scheduler or spread over all CPUs."
                 }
-                _ => {
-                    "Compare hosts by the pinned results, each with its own kind. A higher result is not a \
-                 better host: on one CPU a woken task waits until its waker sleeps."
-                }
+                _ => "Compare hosts by the pinned results, each with its own kind.",
             })
             .explains([&free.judged.series.key]),
     )

@@ -255,9 +255,9 @@ pub struct Measured {
 
 /// The key figures of a run in their order, those that were tried.
 pub fn measured(diagnosis: &Diagnosis) -> Vec<Measured> {
-    let evidence = Evidence::new(&diagnosis.run, &diagnosis.machine, diagnosis.clock, &diagnosis.series);
+    let evidence = diagnosis.evidence();
     let tried = |judged: &&Judged| judged.analysis.verdict.kind != VerdictKind::Skipped;
-    let of = |figure: &'static KeyFigure| match figure.source {
+    let measure = |figure: &'static KeyFigure| match figure.source {
         Source::Ladder => cache(figure, &evidence),
         Source::Series(_) => {
             let all = diagnosis.series.iter().filter(tried);
@@ -265,7 +265,7 @@ pub fn measured(diagnosis: &Diagnosis) -> Vec<Measured> {
             figure.find(fits, |judged| &judged.series.key).map(|judged| series(figure, judged))
         }
     };
-    KEY_FIGURES.iter().filter_map(of).collect()
+    KEY_FIGURES.iter().filter_map(measure).collect()
 }
 
 /// Whether one of the participants is another host.

@@ -94,7 +94,7 @@ rules! {
     rate_slow_memory
     guard
     disk
-    structure
+    numa_rules
     sweep
     profile
     topology
@@ -204,26 +204,29 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
 }
 
 impl Diagnosis {
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence::new(&self.run, &self.machine, self.clock, &self.series)
+    }
+
     /// What the curves show, with what the kernel reports.
-    pub fn readings(&self) -> Vec<readings::Reading> {
-        readings::readings(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    pub fn readings(&self) -> Vec<readings::CurveReading> {
+        readings::readings(&self.evidence())
     }
 
     /// Spread of the core clock as a share of its median, from the 5th to the 95th percentile of the
     /// readings after windows; `None` if there are too few.
     pub fn clock_movement(&self) -> Option<f64> {
-        clock::movement(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
-            .map(|[low, middle, high]| (high - low) / middle)
+        clock::movement(&self.evidence()).map(|[low, middle, high]| (high - low) / middle)
     }
 
     /// The core clock after each length of idling, shortest first; empty where none was measured.
     pub fn wakes(&self) -> Vec<Wake> {
-        frequency_ramp::wakes(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+        frequency_ramp::wakes(&self.evidence())
     }
 
     /// Groups of CPUs by transfers of lines, with the case's key; `None` where none were measured.
     pub fn groups(&self) -> Option<(Clusters, String)> {
-        distances::groups(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+        distances::groups(&self.evidence())
     }
 
     /// CPUs and caches, reported and measured; `None` if the machine reports no CPU.
@@ -233,12 +236,12 @@ impl Diagnosis {
 
     /// Pairs of CPUs that drive each other's data out of a cache, or do not.
     pub fn contention(&self) -> Vec<distances::Contention> {
-        distances::contention(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+        distances::contention(&self.evidence())
     }
 
     /// CPUs that share a core by slowdown, with the case's key; `None` where none were measured.
     pub fn shared_cores(&self) -> Option<(Siblings, String)> {
-        distances::shared_cores(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+        distances::shared_cores(&self.evidence())
     }
 
     /// The second of two guarded commands compared with the first, which ran alternately at one
@@ -252,13 +255,13 @@ impl Diagnosis {
     }
 
     /// The factorial experiment that the run is, shared out; `None` where it is none.
-    pub fn shared_out(&self) -> Option<shares::SharedOut<'_>> {
-        shares::shared_out(&self.run, &self.series)
+    pub fn profile_effects(&self) -> Option<shares::EvaluatedProfile<'_>> {
+        shares::evaluated_profile(&self.run, &self.series)
     }
 
     /// The sweep that the run is, understood; `None` where it is none.
-    pub fn swept(&self) -> Option<swept::Swept<'_>> {
-        swept::swept(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    pub fn swept(&self) -> Option<swept::EvaluatedSweep<'_>> {
+        swept::swept(&self.evidence())
     }
 
     /// From the run's start to the end of its last visit, s.

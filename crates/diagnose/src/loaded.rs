@@ -14,15 +14,14 @@ const KNEE: Rule = Rule {
     id: ids::host::rule::LATENCY_KNEE,
     title: "The traffic from which memory latency rises",
     topic: "memory load",
-    meaning: "Memory latency is flat while traffic is low, and rises steeply where requests begin to \
-            queue. Beyond this knee a server feels slow although no CPU is fully busy. Far below it, \
-            bandwidth is left.",
-    action: "Keep lasting memory traffic below the knee. More or faster channels move it; more cores do \
-            not. See it: assay run --only memory.loaded-latency,memory.bandwidth --profile standard",
+    meaning: "Memory latency is flat while traffic is low, and rises steeply where requests begin to queue. \
+        Beyond this knee a server feels slow although no CPU is fully busy. Far below it, bandwidth is left.",
+    action: "Keep lasting memory traffic below the knee. More or faster channels move it; more cores do not. \
+        See it: assay run --only memory.loaded-latency,memory.bandwidth --profile standard",
     when: "A note where latency over traffic has a knee: a bend of at least a quarter of the whole rise.",
     how: "For each mix of reads and writes the knee is the point farthest below the chord from the idle to \
-            the loaded end. Flat and straight curves have none. Its share is of the best read bandwidth \
-            that memory.bandwidth found with its largest blocks.",
+        the loaded end. Flat and straight curves have none. Its share is of the best read bandwidth that \
+        memory.bandwidth found with its largest blocks.",
     calm: "memory latency flat under load",
     looked_at: "loaded latency",
     source: file!(),
@@ -48,21 +47,24 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
         joined.iter().filter_map(|(curve, points)| Some((*curve, Knee::of(points)?))).collect();
     let Some((_, first)) = knees.first() else { return Some(Vec::new()) };
     let best = best_read(evidence);
-    Some(vec![Finding::note(KNEE.id, format!(
+    let headline = format!(
         "Memory latency rises from {} to {} at {}. Keep lasting traffic below that.",
         figure(first.idle_ns, "ns"),
         figure(first.loaded_ns, "ns"),
         figure(first.traffic, "GB/s")
-    ))
-        .cause("From the knee on, requests queue in the memory controllers: a little more traffic costs much more latency.")
-        .facts(knees.iter().map(|(curve, knee)| {
-            let mix = curve.case.params.get(ids::memory::param::MIX);
-            let label = mix.map_or("traffic".to_string(), |mix| mix.to_string());
-            Fact::new(label, knee.words(best.map(|(best, _)| best)), &curve.key)
-        }))
-        .facts(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)))
-        .confirm("assay run --only memory.loaded-latency,memory.bandwidth --profile standard")
-        .advice("Keep lasting memory traffic below the knee; more or faster channels move it, more cores do not.")])
+    );
+    Some(vec![
+        Finding::note(KNEE.id, headline)
+            .cause("From there on, requests queue in the memory controllers.")
+            .facts(knees.iter().map(|(curve, knee)| {
+                let mix = curve.case.params.get(ids::memory::param::MIX);
+                let label = mix.map_or("traffic".to_string(), |mix| mix.to_string());
+                Fact::new(label, knee.words(best.map(|(best, _)| best)), &curve.key)
+            }))
+            .facts(best.map(|(best, key)| Fact::new("best read bandwidth", figure(best, "GB/s"), key)))
+            .confirm("assay run --only memory.loaded-latency,memory.bandwidth --profile standard")
+            .advice("Stay below that. More or faster channels move the knee, more cores do not."),
+    ])
 }
 
 /// Where latency bends up, with both ends of the curve; traffic in GB/s.
@@ -101,8 +103,9 @@ impl Knee {
 
 /// Traffic and latency of the points that have both.
 fn traffic_and_latency(latency: &Curve, traffic: &Curve) -> Vec<(f64, f64)> {
-    let at = |pause: f64| traffic.points.iter().find(|(other, _)| *other == pause).map(|point| point.1);
-    latency.points.iter().filter_map(|(pause, latency)| Some((at(*pause)?, *latency))).collect()
+    let traffic_at =
+        |pause: f64| traffic.points.iter().find(|(other, _)| *other == pause).map(|point| point.1);
+    latency.points.iter().filter_map(|(pause, latency)| Some((traffic_at(*pause)?, *latency))).collect()
 }
 
 /// The best read bandwidth of many tasks with their largest blocks, and its key.

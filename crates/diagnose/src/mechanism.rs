@@ -31,8 +31,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
         if together >= MIN_ALL && usable.difference(&isolated).len() <= 1 {
             return Mechanism {
                 words: format!(
-                    "Isolated CPUs (isolcpus={isolated_cpus}) are in no scheduling domain, and the kernel moves \
-                     nothing to or from them. So both tasks stay on the CPU where they began."
+                    "The kernel moves nothing to or from isolated CPUs (isolcpus={isolated_cpus}): both \
+                     tasks stay where they began."
                 ),
                 facts,
             };
@@ -54,8 +54,8 @@ pub fn mechanism(evidence: &Evidence, index: &Index, mix: &Mix) -> Mechanism {
 /// A median of the case or of its point, with the series' key.
 fn case_median<'a>(index: &Index<'a>, mix: &Mix, metric: MetricId) -> Option<(f64, &'a str)> {
     let series = &mix.free.series;
-    let at = |point: &Params| index.at(&series.case.series_key(point, &metric));
-    let judged = at(&Params::new()).or_else(|| at(&series.point))?;
+    let at_point = |point: &Params| index.at(&series.case.series_key(point, &metric));
+    let judged = at_point(&Params::new()).or_else(|| at_point(&series.point))?;
     Some((judged.median()?, &judged.series.key))
 }
 

@@ -12,14 +12,14 @@ const HUGE_PAGES: Rule = Rule {
     id: ids::rule::NO_HUGE_PAGES,
     title: "The kernel gave small pages instead of huge ones",
     topic: "huge pages",
-    meaning: "Assay asks for huge pages (2 MiB), so that address translation does not hide the caches. \
-            With 4 KiB pages a random access to a large block takes a third longer or more. Databases and \
-            virtual machines suffer likewise.",
+    meaning: "Assay asks for huge pages (2 MiB), so that address translation does not hide the caches. With \
+        4 KiB pages a random access to a large block takes a third longer or more. Databases and virtual \
+        machines suffer likewise.",
     action: "Allow them (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled), or compact memory \
-            (echo 1 > /proc/sys/vm/compact_memory). See it: grep -e thp_fault -e compact_ /proc/vmstat",
+        (echo 1 > /proc/sys/vm/compact_memory). See it: grep -e thp_fault -e compact_ /proc/vmstat",
     when: "The median share of huge pages over a benchmark's passes is below 95 %.",
-    how: "The share is AnonHugePages of the mapping itself. The causes are a setting that is off, a \
-            setting of the process, fragmentation or a memory limit.",
+    how: "The share is AnonHugePages of the mapping itself. The causes are a setting that is off, a setting \
+        of the process, fragmentation or a memory limit.",
     calm: "huge pages for every block",
     looked_at: "smaps",
     source: file!(),
@@ -66,25 +66,22 @@ fn huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
             ("This kernel was built without transparent huge pages, or hides them.", "Use another kernel.")
         }
         Some(_) => (
-            "The setting allows them. A process setting forbids them (prctl PR_SET_THP_DISABLE), memory is \
-             too fragmented, or a memory limit is too tight.",
-            "echo 1 > /proc/sys/vm/compact_memory, then measure again; look at thp_fault_fallback in /proc/vmstat",
+            "The process may not have them (PR_SET_THP_DISABLE), or memory is fragmented or limited.",
+            "echo 1 > /proc/sys/vm/compact_memory, then measure again",
         ),
     };
+    let headline = format!(
+        "Huge pages backed only {} of a measured block. Its latencies include page walks.",
+        percent(least)
+    );
     Some(vec![
-        Finding::warning(
-            HUGE_PAGES.id,
-            format!(
-                "Huge pages backed only {} of a measured block. Its latencies include page walks.",
-                percent(least)
-            ),
-        )
-        .cause(format!("{cause} Latencies of large blocks include page walks."))
-        .facts(facts)
-        .confirm(
-            "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled",
-        )
-        .advice(advice)
-        .explains(series),
+        Finding::warning(HUGE_PAGES.id, headline)
+            .cause(format!("{cause} Latencies of large blocks include page walks."))
+            .facts(facts)
+            .confirm(
+                "grep -e thp_fault -e compact_ /proc/vmstat; cat /sys/kernel/mm/transparent_hugepage/enabled",
+            )
+            .advice(advice)
+            .explains(series),
     ])
 }

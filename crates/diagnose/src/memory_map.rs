@@ -1,15 +1,15 @@
 //! Evaluated maps of memory: one speed, several, or too much noise.
 
 use super::Diagnosis;
-use super::chunks::{BANDWIDTH, by_chunk, list};
+use super::chunks::{BANDWIDTH, by_chunk, index, list};
 use super::regions::rows as regions_of;
 use super::words::bytes as bytes_words;
 use machine::{Hypervisor, Machine, channels};
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
-use model::{Fact, Planned, Run, Value, Visit, figure, percent};
+use model::{Fact, Planned, Run, Visit, figure, percent};
 use stats::memory_map::{
-    Answer, Candidate, Doubt, Known, Map, Says, Speeds, candidates, contiguous, loss, map,
+    Answer, Candidate, Doubt, Known, Map, Speeds, Support, candidates, contiguous, loss, map,
 };
 use stats::order::median;
 use stats::regions::{Cause, regions};
@@ -73,12 +73,7 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
     let rows = by_chunk(visit, ids::metric::BANDWIDTH, BANDWIDTH);
     let typical = median(&rows.iter().filter_map(|row| median(row)).collect::<Vec<f64>>())?;
     let chunk_bytes = input("chunk_bytes").filter(|bytes| *bytes >= 1.0)? as u64;
-    let node = planned
-        .case
-        .params
-        .get(ids::param::NODE)
-        .and_then(Value::int)
-        .and_then(|node| u32::try_from(node).ok());
+    let node = index(&planned.case.params, ids::param::NODE);
     let of_node = machine.nodes.iter().find(|own| Some(own.id) == node);
     let node_bytes = match node {
         Some(_) => of_node.and_then(|node| node.total_bytes),
@@ -356,9 +351,9 @@ pub fn candidate_words(candidate: &Candidate, known: &Known) -> String {
     words.join("; ")
 }
 
-fn ratio_word(says: Says) -> &'static str {
+fn ratio_word(says: Support) -> &'static str {
     match says {
-        Says::Open => "could be, if the cores cannot use the wide set",
+        Support::Open => "could be, if the cores cannot use the wide set",
         says => says.word(),
     }
 }

@@ -13,15 +13,15 @@ const MISPLACED: Rule = Rule {
     title: "A task ran on another CPU than its own",
     topic: "placement",
     meaning: "Figures of a placement mean nothing on other CPUs: one CPU may differ from two by twenty \
-            times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and \
-            programs such as numad move them.",
-    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, \
-            CPU hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
-    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more \
-            than 5 % of such samples do not count.",
+        times. Some sandboxes ignore affinity (WSL 1, gVisor), offline CPUs lose their tasks, and programs \
+        such as numad move them.",
+    action: "Measure outside the sandbox, or stop what moves tasks (numad, taskset, container managers, CPU \
+        hotplug). See it: taskset -c 0 grep Cpus_allowed_list /proc/self/status",
+    when: "The measuring task was on a wrong CPU at either end of any counted sample. Figures with more than \
+        5 % of such samples do not count.",
     how: "The measuring task records its CPU at both ends of every sample. Before that each pinned task \
-            reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the \
-            measuring task are checked only in this second way.",
+        reads back its mask and its CPU, and the pass fails if one is wrong. The partners of the measuring \
+        task are checked only in this second way.",
     calm: "tasks where they were put",
     looked_at: "getcpu",
     source: file!(),
@@ -113,13 +113,10 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
             first_few(seat)
         ),
     )
-    .cause(
-        "The affinity did not hold: a sandbox only pretends to apply it, a CPU went offline, or another \
-         program moved the task.",
-    )
+    .cause("A sandbox ignores affinity, a CPU went offline, or another program moved the task.")
     .facts(facts.into_iter().take(8))
     .confirm("taskset -c 0 grep Cpus_allowed_list /proc/self/status    # 0, where affinity holds")
-    .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug), and measure again.");
+    .advice("Measure outside of the sandbox, or stop what moves tasks (numad, hotplug).");
     Some(graded(evidence, explained, rejected, finding))
 }
 

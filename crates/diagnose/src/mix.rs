@@ -212,12 +212,12 @@ impl Mix<'_> {
     /// The same sum with what free tasks themselves took at each distance, where enough windows
     /// show it: what is still left then is the changing from one to the other.
     pub fn expected_alone_ns(&self) -> Option<f64> {
-        let each = |part: &Part| {
+        let part_ns = |part: &Part| {
             let own = part.alone_ns.filter(|_| part.alone >= MIN_ALONE_WINDOWS);
             own.or(part.pinned.map(|(_, ns)| ns)).map(|ns| part.share * ns)
         };
         let anything = self.parts.iter().any(|part| part.alone >= MIN_ALONE_WINDOWS);
-        self.parts.iter().map(each).sum::<Option<f64>>().filter(|_| anything)
+        self.parts.iter().map(part_ns).sum::<Option<f64>>().filter(|_| anything)
     }
 }
 

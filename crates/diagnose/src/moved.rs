@@ -180,12 +180,12 @@ fn first_touch(visit: &Visit) -> Option<FirstTouch> {
         .filter_map(|(chunk, second)| Some([*first.get(chunk)?.first()?, *second.first()?]))
         .filter(|pair| pair.iter().all(|ns| ns.is_finite()))
         .collect();
-    let of = |at: usize| median(&pairs.iter().map(|pair| pair[at]).collect::<Vec<f64>>());
+    let median_of = |at: usize| median(&pairs.iter().map(|pair| pair[at]).collect::<Vec<f64>>());
     let is_new =
         |[first, second]: &&[f64; 2]| *first > MIN_NEW_RATIO * second && *first > second + MIN_NEW_NS;
     Some(FirstTouch {
-        first_ns: of(0)?,
-        second_ns: of(1)?,
+        first_ns: median_of(0)?,
+        second_ns: median_of(1)?,
         regions: pairs.len(),
         new: pairs.iter().filter(is_new).count(),
     })

@@ -6,7 +6,7 @@ use machine::Machine;
 use model::vocabulary as ids;
 use model::{Beside, Better, Case, Params};
 use stats::analysis::{CONFIDENCE, Judged};
-use stats::compare::{LEAST_MARGIN, Outcome, Ratio, conclude, paired_ratio};
+use stats::compare::{MIN_MARGIN, Outcome, Ratio, conclude, paired_ratio};
 use stats::index::geometric_mean;
 use stats::order::median;
 
@@ -140,8 +140,7 @@ fn cost<'a>(alone: &Judged, judged: &'a Judged) -> Option<Cost<'a>> {
     let ratio = paired_ratio(&vec![1.0; costs.len()], &costs, CONFIDENCE)?;
     // Rejected figures decide nothing.
     let usable = alone.analysis.verdict.usable() && judged.analysis.verdict.usable();
-    let outcome =
-        if usable { conclude(&ratio, LEAST_MARGIN) } else { Outcome::Inconclusive { needed: None } };
+    let outcome = if usable { conclude(&ratio, MIN_MARGIN) } else { Outcome::Inconclusive { needed: None } };
     Some(Cost { judged, outcome, ratio, by_pass })
 }
 

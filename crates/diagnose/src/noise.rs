@@ -1,4 +1,4 @@
-//! Series that are not one steady value.
+//! Figures that drift or have several modes.
 
 use std::collections::BTreeMap;
 
@@ -66,30 +66,32 @@ const MODES: Rule = Rule {
     },
 };
 
-/// One finding for all headline series of this verdict: what moves a machine moves many of them.
+/// One finding for all headline series with this verdict: one cause changes many of them.
 fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> Option<Vec<Finding>> {
     let headline = || evidence.series.iter().filter(|judged| judged.series.metric.headline);
-    let of = headline().filter(|judged| judged.analysis.estimate.is_some()).count();
+    let measured = headline().filter(|judged| judged.analysis.estimate.is_some()).count();
     let mut found: Vec<&Judged> = headline()
         .filter(|judged| judged.analysis.verdict.kind == kind && !is_of_placement(evidence, judged))
         .collect();
-    if of == 0 {
+    if measured == 0 {
         return None;
     }
-    if found.is_empty() || (found.len() < by_chance(of) && !found.iter().any(|judged| moves_much(judged, of)))
+    if found.is_empty()
+        || (found.len() < more_than_chance(measured)
+            && !found.iter().any(|judged| changes_clearly(judged, measured)))
     {
         return Some(Vec::new());
     }
     found.sort_by(|one, other| change(other).total_cmp(&change(one)));
     let headline = match kind {
-        VerdictKind::Multimodal => modes_headline(evidence, &found, of),
-        _ => drift_headline(evidence, &found, of),
+        VerdictKind::Multimodal => modes_headline(evidence, &found, measured),
+        _ => drift_headline(evidence, &found, measured),
     };
     let mut cause = cause.to_string();
     if let Some((covariate, count)) = companion(&found) {
         cause = match found.len() {
             1 => format!("{cause} The figure follows the {covariate}."),
-            of => format!("{cause} {count} of {of} figures follow the {covariate}."),
+            many => format!("{cause} {count} of {many} figures follow the {covariate}."),
         };
     }
     let mut benches: Vec<&str> = found.iter().map(|judged| judged.series.case.bench.as_ref()).collect();
@@ -105,17 +107,18 @@ fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> 
     ])
 }
 
-/// Two kinds of windows of tasks left to the scheduler whose benchmark was measured pinned as well:
-/// the rule on free placement says what they are.
+/// Whether free placement explains the modes: two kinds of windows, and pinned figures of the same
+/// benchmark. The rule on free placement names them.
 fn is_of_placement(evidence: &Evidence, judged: &Judged) -> bool {
     let bench = &judged.series.case.bench;
     let pinned = |other: &Judged| other.series.case.bench == *bench && !other.series.case.placement.is_free();
     let behaviour = judged.analysis.behaviour.as_ref();
-    behaviour.is_some_and(|own| own.modes_left_free.is_some()) && evidence.series.iter().any(pinned)
+    behaviour.is_some_and(|behaviour| behaviour.modes_left_free.is_some())
+        && evidence.series.iter().any(pinned)
 }
 
-/// The figure that changed most is named with its change, where that has a size.
-fn drift_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
+/// Names the figure with the largest change, if that has a size.
+fn drift_headline(evidence: &Evidence, found: &[&Judged], measured: usize) -> String {
     let most = found.first().map(|judged| (evidence.name(&judged.series.case), change(judged)));
     match (most, found.len()) {
         (Some((name, share)), 1) if share > 0.0 => {
@@ -123,19 +126,19 @@ fn drift_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
         }
         (Some((name, share)), many) if share > 0.0 => {
             format!(
-                "{many} of {of} figures changed while measured, {name} by {}. Measure again.",
+                "{many} of {measured} figures changed while measured, {name} by {}. Measure again.",
                 percent(share)
             )
         }
         (most, many) => {
             let name = most.map_or(String::new(), |(name, _)| format!(", such as {name}"));
-            format!("{many} of {of} figures changed while measured{name}. Measure again.")
+            format!("{many} of {measured} figures changed while measured{name}. Measure again.")
         }
     }
 }
 
-/// A single figure is named with its values, of several the one whose values are farthest apart.
-fn modes_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
+/// Names a single figure with its values; of several the one with the largest ratio of modes.
+fn modes_headline(evidence: &Evidence, found: &[&Judged], measured: usize) -> String {
     let modes = |judged: &Judged| judged.analysis.behaviour.as_ref().and_then(|own| own.modes().cloned());
     let known = found.iter().filter_map(|judged| Some((*judged, modes(judged)?)));
     let most = known.max_by(|(_, one), (_, other)| one.ratio.total_cmp(&other.ratio));
@@ -147,16 +150,15 @@ fn modes_headline(evidence: &Evidence, found: &[&Judged], of: usize) -> String {
             format!("{name} has the values {}. Quote all of them, not their mean.", values.join(" and "))
         }
         (Some((judged, modes)), many) => format!(
-            "{many} of {of} figures have two values or more, {} {:.2} × apart. Quote all of them.",
+            "{many} of {measured} figures have two values or more, {} {:.2} × apart. Quote all of them.",
             evidence.name(&judged.series.case),
             modes.ratio
         ),
-        (None, many) => format!("{many} of {of} figures have two values or more. Quote all of them."),
+        (None, many) => format!("{many} of {measured} figures have two values or more. Quote all of them."),
     }
 }
 
-/// What was recorded beside the windows and goes most often with the values of these series, and
-/// with how many.
+/// The covariate that follows most of these series, and how many it follows.
 fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for judged in found {
@@ -170,40 +172,40 @@ fn companion(found: &[&Judged]) -> Option<(String, usize)> {
     Some((Covariates::words(name), count))
 }
 
-/// Share of clean series that are called moving, docs/method/verdicts.md has the measured ones.
+/// The share of steady series that the tests call moving (docs/method/verdicts.md has measured
+/// ones).
 const MOVES_BY_CHANCE: f64 = 0.02;
 
-/// The least number of so many series, two at least, that chance moves in less than one run of a
-/// hundred.
-fn by_chance(of: usize) -> usize {
-    let (p, n) = (MOVES_BY_CHANCE, of as f64);
+/// The number of moving series, of `measured`, that chance reaches in less than one run of a
+/// hundred; at least two.
+fn more_than_chance(measured: usize) -> usize {
+    let (p, n) = (MOVES_BY_CHANCE, measured as f64);
     // Binomial: the chance of exactly k, and of k and fewer.
     let (mut exactly, mut k) = ((n * (1.0 - p).ln()).exp(), 0);
     if exactly < 1e-200 {
-        // So many that the normal distribution is as good.
+        // For large counts the normal distribution is as good.
         return (n * p + 2.33 * (n * p).sqrt()).ceil() as usize;
     }
     let mut up_to = exactly;
-    while up_to < 0.99 && k < of {
+    while up_to < 0.99 && k < measured {
         exactly *= (n - k as f64) / (k as f64 + 1.0) * p / (1.0 - p);
         (up_to, k) = (up_to + exactly, k + 1);
     }
     (k + 1).max(2)
 }
 
-/// A drift that chance alone hardly gives to one of so many series; modes are proven severely
-/// enough by themselves.
-fn moves_much(judged: &Judged, of: usize) -> bool {
-    const MUCH: f64 = 0.05;
+/// Whether a drift is larger than chance gives to one of `measured` series. Modes pass: their own
+/// test is strict enough.
+fn changes_clearly(judged: &Judged, measured: usize) -> bool {
+    const CLEAR_CHANGE: f64 = 0.05;
     let Some(drift) = judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref())
     else {
         return true;
     };
-    change(judged) >= MUCH && p_of(drift) <= DRIFT_P / of as f64
+    change(judged) >= CLEAR_CHANGE && p_of(drift) <= DRIFT_P / measured as f64
 }
 
-/// How likely chance is to move a series so; of steps the least likely, and nothing of neighbours
-/// that are alike.
+/// The p-value of a drift; of several steps the smallest. Dependence of neighbours has none: 1.
 fn p_of(drift: &Drift) -> f64 {
     match drift {
         Drift::Trend(trend) => trend.p,
@@ -213,7 +215,7 @@ fn p_of(drift: &Drift) -> f64 {
     }
 }
 
-/// By how much a series moved, as a share; 0 where that has no size.
+/// The change as a share; 0 if it has no size.
 fn change(judged: &Judged) -> f64 {
     match judged.analysis.behaviour.as_ref().and_then(|behaviour| behaviour.drift.as_ref()) {
         Some(Drift::Trend(trend)) => trend.relative_change.abs(),
@@ -235,11 +237,11 @@ fn fact(judged: &Judged) -> Fact {
 
 #[cfg(test)]
 mod tests {
-    use super::by_chance;
+    use super::more_than_chance;
 
     #[test]
     fn more_series_move_by_chance_where_there_are_more() {
-        assert_eq!([1, 5, 60, 350].map(by_chance), [2, 2, 5, 15]);
-        assert_eq!([30_000, 1_000_000].map(by_chance), [658, 20_330]);
+        assert_eq!([1, 5, 60, 350].map(more_than_chance), [2, 2, 5, 15]);
+        assert_eq!([30_000, 1_000_000].map(more_than_chance), [658, 20_330]);
     }
 }

@@ -26,8 +26,9 @@ const BALANCING: Rule = Rule {
     check: balancing,
 };
 
-/// Pages of 4 KiB a second, in ms: fewer are some other process's business.
-const MANY_A_MS: f64 = 0.256;
+/// Migrated 4 KiB pages per ms from which a benchmark carries the cause; fewer belong to other
+/// processes.
+const MIN_PAGES_PER_MS: f64 = 0.256;
 
 fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
     if evidence.machine.nodes.len() < 2 {
@@ -38,7 +39,8 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let moved = |case: u32| Evidence::total(evidence.visits_of(case), |c| c.numa_migrated_pages);
-    let touched = evidence.cases().filter(|(case, _)| moved(*case).is_some_and(|t| t.rate() > MANY_A_MS));
+    let touched =
+        evidence.cases().filter(|(case, _)| moved(*case).is_some_and(|t| t.rate() > MIN_PAGES_PER_MS));
     let setting = match evidence.machine.memory.numa_balancing {
         Some(true) => "on",
         Some(false) => "off",
@@ -71,7 +73,7 @@ const REMOTE: Rule = Rule {
     check: remote,
 };
 
-/// Share of misplaced pages that is told.
+/// A larger share of misplaced pages is reported.
 const MISPLACED: f64 = 0.05;
 
 fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -79,7 +81,7 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (mut series, mut facts) = (Vec::new(), Vec::new());
     for (case, planned) in evidence.cases() {
         let shares = evidence.visits_of(case).filter_map(|visit| visit.process.remote_share);
-        // What is no share is a damaged number.
+        // Values outside 0..=1 are damaged.
         let shares: Vec<f64> = shares.filter(|share| (0.0..=1.0).contains(share)).collect();
         let Some(share) = median(&shares) else { continue };
         looked = true;
@@ -97,7 +99,6 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
         return None;
     }
     let Some((share, case, wanted, index)) = worst else { return Some(Vec::new()) };
-    let of = facts.len();
     let (cause, more, advice) = misplaced_because(evidence, case, wanted, index);
     Some(vec![
         Finding::warning(
@@ -105,7 +106,7 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
             format!(
                 "Up to {} of the measured memory is on the wrong NUMA node, in {}",
                 percent(share),
-                counted(of, "benchmark")
+                counted(facts.len(), "benchmark")
             ),
         )
         .cause(cause)
@@ -117,7 +118,7 @@ fn remote(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-/// Why the memory of a case is not where it was meant to be, as far as the machine tells.
+/// Why the memory of a case is not on the intended nodes: cause, facts and advice.
 fn misplaced_because(
     evidence: &Evidence,
     case: &Case,
@@ -144,9 +145,11 @@ fn misplaced_because(
             "Allow the cpuset memory of the nodes of its CPUs, or CPUs of the nodes of its memory.".into(),
         );
     }
-    let of = |id: u32| machine.nodes.iter().find(|node| node.id == id);
-    let free: Option<u64> =
-        meant.iter().map(|id| of(id)?.free_bytes).try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
+    let node = |id: u32| machine.nodes.iter().find(|node| node.id == id);
+    let free: Option<u64> = meant
+        .iter()
+        .map(|id| node(id)?.free_bytes)
+        .try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
     if let Some(free) = free.filter(|free| *free < wanted) {
         return (
             format!("Nodes {meant} had less memory free than was measured: what did not fit went elsewhere."),

@@ -1,5 +1,5 @@
-//! Tasks that wanted a CPU, had none, and nobody else had it: what a CPU quota does, also one of a
-//! control group that is not seen from here.
+//! Tasks that waited for a CPU that was idle: the effect of a CPU quota, also of one in a control
+//! group that is not visible from here.
 
 use std::collections::BTreeSet;
 
@@ -7,32 +7,32 @@ use super::Evidence;
 use super::environment::MIN_JUDGED_MS;
 use model::{Beside, Placement};
 
-/// Pauses of a case or a run, ms.
+/// The pauses of a case, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Paused {
     /// Wall time of windows in which the measuring task never slept.
     pub awake_ms: f64,
-    /// Of that: wall time less CPU time, less the time in the run queue.
+    /// Pauses by run queue: wall time less CPU time, less the time in the run queue.
     by_queue_ms: f64,
-    /// The same less what others had of its CPUs: Linux counts pauses as time in the run queue.
+    /// Pauses by other work: wall time less CPU time, less the time that other work had of the
+    /// CPUs. Needed as Linux counts pauses by quota as time in the run queue.
     by_others_ms: f64,
 }
 
-/// A quota leaves at least so large a share; less may be what interrupts took unseen.
-const LEAST_BY_QUEUE: f64 = 0.05;
-/// The kernel counts the time of others in ticks, which short tasks escape.
-const LEAST_BY_OTHERS: f64 = 0.20;
+/// Smaller shares of the awake time may be unseen interrupts.
+const MIN_SHARE_BY_QUEUE: f64 = 0.05;
+/// Larger, as the kernel counts other work in ticks, which short tasks escape.
+const MIN_SHARE_BY_OTHERS: f64 = 0.20;
 
 impl Paused {
-    /// The pauses, ms, if they are more than errors of the counters.
-    pub fn told_ms(self) -> Option<f64> {
-        let ways = [(self.by_queue_ms, LEAST_BY_QUEUE), (self.by_others_ms, LEAST_BY_OTHERS)];
-        let told = ways.into_iter().find(|(ms, least)| *ms >= least * self.awake_ms);
-        told.map(|(ms, _)| ms).filter(|_| self.awake_ms >= MIN_JUDGED_MS)
+    /// The pauses, ms, if they exceed the errors of the counters.
+    pub fn significant_ms(self) -> Option<f64> {
+        let methods = [(self.by_queue_ms, MIN_SHARE_BY_QUEUE), (self.by_others_ms, MIN_SHARE_BY_OTHERS)];
+        let found = methods.into_iter().find(|(ms, min)| *ms >= min * self.awake_ms);
+        found.map(|(ms, _)| ms).filter(|_| self.awake_ms >= MIN_JUDGED_MS)
     }
 
-    /// The pauses of a case's visits; `None` where they are not known, or where its own tasks may
-    /// have the CPU in turn.
+    /// The pauses of a case's visits; `None` if they were not counted, or if its tasks share a CPU.
     pub fn of(evidence: &Evidence, case: u32) -> Option<Paused> {
         let planned = evidence.run.header.plan.get(case as usize)?;
         if !each_has_a_cpu(&planned.case.placement) {
@@ -42,14 +42,14 @@ impl Paused {
         for visit in evidence.visits_of(case) {
             let (process, conditions) = (&visit.process, &visit.conditions);
             let (Some(awake_ms), Some(off_cpu_ms)) = (process.awake_ms, process.off_cpu_ms) else { continue };
-            if !(0.0..LARGEST_MS).contains(&awake_ms) || !(0.0..=awake_ms).contains(&off_cpu_ms) {
+            if !(0.0..MAX_AWAKE_MS).contains(&awake_ms) || !(0.0..=awake_ms).contains(&off_cpu_ms) {
                 continue;
             }
-            // No task has the time of interrupts and of a hypervisor.
-            let nobodys_ms = conditions.steal_ms.unwrap_or(0.0) + conditions.irq_ms.unwrap_or(0.0);
+            // Time of interrupts and of the hypervisor belongs to no task.
+            let lost_ms = conditions.steal_ms.unwrap_or(0.0) + conditions.irq_ms.unwrap_or(0.0);
             let left_ms = |taken_ms: Option<f64>| {
                 let taken_ms = taken_ms.filter(|ms| ms.is_finite())?.max(0.0);
-                Some((off_cpu_ms - taken_ms - nobodys_ms.max(0.0)).max(0.0))
+                Some((off_cpu_ms - taken_ms - lost_ms.max(0.0)).max(0.0))
             };
             all.awake_ms += awake_ms;
             all.by_queue_ms += left_ms(process.queued_ms).unwrap_or(0.0);
@@ -59,10 +59,10 @@ impl Paused {
     }
 }
 
-/// No visit takes so long (a month): what is beyond is a damaged number.
-const LARGEST_MS: f64 = 2.6e9;
+/// A month: longer visits are damaged numbers.
+const MAX_AWAKE_MS: f64 = 2.6e9;
 
-/// Whether each task of a placement has a CPU of its own, with nobody of ours beside.
+/// Whether each task of a placement has a CPU of its own, and Assay runs nothing on its siblings.
 fn each_has_a_cpu(placement: &Placement) -> bool {
     let mut taken = BTreeSet::new();
     placement.beside == Beside::Idle

@@ -1,24 +1,24 @@
-//! Where the runs of a rate suite lay physically, and what a map of memory in the same run predicts
-//! of them.
+//! The physical memory of a rate suite's runs, and the rates that a memory map of the same run
+//! predicts for them.
 
 use super::memory_map::{NodeMap, maps};
 use super::suite::{Part, Suite};
 use machine::Machine;
 use model::{PagePlaces, Run, percent};
 use stats::memory_map::Answer;
-use stats::places::{BlockSpeeds, Follows, Joined, LEAST_RUNS, Lay, join};
+use stats::places::{BlockSpeeds, Follows, Joined, MIN_RUNS, PagePlacement, join};
 use stats::repeat::Shape;
 
-/// Runs of the same suite are drawn in the same orders.
+/// Seed of the permutations: the same run gives the same answer.
 const SEED: u64 = 1;
 
-/// A component of the suite joined with the map; or why that could not be.
+/// A component of the suite joined with the map, or the reason why it could not be joined.
 pub struct Placed<'a> {
     pub part: &'a Part<'a>,
     pub joined: Result<Joined, String>,
 }
 
-/// What the maps of the run say of all its physical blocks; why they do not.
+/// The speed of each physical block by the maps of the run, or why it is unknown.
 fn speeds(maps: &[NodeMap]) -> Result<BlockSpeeds, String> {
     if maps.is_empty() {
         return Err("no map of memory: assay rate --with-map makes one".to_string());
@@ -30,15 +30,14 @@ fn speeds(maps: &[NodeMap]) -> Result<BlockSpeeds, String> {
         map.typical * map.speeds().and_then(|speeds| speeds.speeds.last()).map_or(1.0, |speed| speed.median)
     };
     let best = maps.iter().map(fastest).fold(0.0, f64::max);
-    // Memory of one speed on a node that is a little slower than another is no slow memory of that
-    // node.
+    // A node with one speed, a little below another node's, has no slow memory.
     let time = |map: &NodeMap, chunk: usize| {
         let own = map.speeds().and_then(|speeds| {
             let speed = speeds.membership.get(chunk).copied().flatten()?;
             speeds.speeds.get(speed)
         });
         let rate = own.map_or(fastest(map), |speed| map.typical * speed.median);
-        if best / rate < SAME { 1.0 } else { best / rate }
+        if best / rate < NOT_SLOW_RATIO { 1.0 } else { best / rate }
     };
     let chunks = maps.iter().flat_map(|map| {
         map.visit.process.places.iter().enumerate().map(move |(chunk, places)| (time(map, chunk), places))
@@ -50,8 +49,8 @@ fn speeds(maps: &[NodeMap]) -> Result<BlockSpeeds, String> {
     }
 }
 
-/// Memory within so much of the fastest is not slow.
-const SAME: f64 = 1.05;
+/// Memory within 5 % of the fastest is not slow.
+const NOT_SLOW_RATIO: f64 = 1.05;
 
 fn hidden<'a>(notes: impl Iterator<Item = &'a String>) -> String {
     let found = notes.into_iter().find(|note| note.contains("root"));
@@ -81,15 +80,15 @@ pub fn placed<'a>(run: &Run, machine: &Machine, suite: &'a Suite<'a>) -> Option<
         let speeds = speeds.as_ref().map_err(Clone::clone)?;
         let places = places_of(run, part)?;
         let rates: &[f64] = part.runs.as_ref().map_or(&[], |runs| &runs.values);
-        if rates.len() < LEAST_RUNS {
-            return Err(format!("{} runs, {LEAST_RUNS} are needed", rates.len()));
+        if rates.len() < MIN_RUNS {
+            return Err(format!("{} runs, {MIN_RUNS} are needed", rates.len()));
         }
         if rates.len() != places.len() {
             return Err("some of its runs gave no figure".to_string());
         }
-        let lay: Option<Vec<Lay>> = places.iter().map(|own| speeds.lay(own)).collect();
+        let lay: Option<Vec<PagePlacement>> = places.iter().map(|own| speeds.lay(own)).collect();
         let lay = lay.ok_or("the map covers less than half of a run's pages: allow it more memory")?;
-        let runs: Vec<(f64, Lay)> = rates.iter().copied().zip(lay).collect();
+        let runs: Vec<(f64, PagePlacement)> = rates.iter().copied().zip(lay).collect();
         join(&runs, part.scatter, SEED).ok_or_else(|| "its rates are not numbers".to_string())
     };
     let memory = suite.parts.iter().filter(|part| part.is_memory());
@@ -107,22 +106,22 @@ pub fn percents(shares: impl Iterator<Item = f64>) -> String {
     shares.map(|share| format!("{:.0}", 100.0 * share)).collect::<Vec<_>>().join(", ")
 }
 
-/// So many runs stand in a sentence.
-const IN_A_SENTENCE: usize = 8;
+/// A sentence lists at most this many runs.
+const MAX_RUNS_IN_SENTENCE: usize = 8;
 
 impl Placed<'_> {
     pub fn follows(&self) -> Option<Follows> {
         self.joined.as_ref().ok().map(|joined| joined.follows)
     }
 
-    /// What the join came to, a sentence without a full stop; `None` where it could not be made.
+    /// The result as a sentence without a full stop; `None` if the join failed.
     pub fn words(&self) -> Option<String> {
         let joined = self.joined.as_ref().ok()?;
         let name = self.part.name();
         let runs = self.part.runs.as_ref()?;
         let levels = runs.levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(", ");
         let slow = || percents(joined.lay.iter().map(|lay| lay.slow));
-        let short = joined.lay.len() <= IN_A_SENTENCE && runs.shape != Shape::Flat;
+        let short = joined.lay.len() <= MAX_RUNS_IN_SENTENCE && runs.shape != Shape::Flat;
         let plus_minus = |swing: f64| format!("±{:.1} %", 100.0 * swing);
         Some(match joined.follows {
             Follows::Steady => {
@@ -156,7 +155,7 @@ impl Placed<'_> {
         })
     }
 
-    /// The same as a finding says it.
+    /// The result as the headline of a finding.
     pub fn headline(&self) -> Option<String> {
         let joined = self.joined.as_ref().ok()?;
         let name = self.part.name();
@@ -180,5 +179,5 @@ impl Placed<'_> {
     }
 }
 
-/// The rule's words for what only root sees.
-pub const ORDER_STANDS: &str = "the order of the runs since boot is shown instead";
+/// What the report shows if only root could see the physical pages.
+pub const ORDER_SHOWN_INSTEAD: &str = "the order of the runs since boot is shown instead";

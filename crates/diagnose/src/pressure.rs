@@ -1,4 +1,4 @@
-//! Memory that ran short while we measured.
+//! Memory that ran short during the run.
 
 use super::environment::graded;
 use super::evidence::Total;
@@ -29,15 +29,16 @@ const PRESSURE: Rule = Rule {
     check: pressure,
 };
 
-/// Share of the time with somebody stalled.
-const STALLED_TOLD: f64 = 0.01;
+/// Shares of the time with a task stalled: reported from the first, rejected from the second on.
+const STALLED_NOTABLE: f64 = 0.01;
 const STALLED_REJECTED: f64 = 0.10;
 
-/// What memory did during some visits; what is not known did not happen.
+/// Memory shortage during some visits; unknown counters count as 0.
 struct Shortage {
     wall_s: f64,
-    /// Shares of the time: of the machine's tasks, of our group's.
+    /// Share of the time with a task of the host stalled, 0..1.
     stalled: f64,
+    /// The same for Assay's control group.
     group_stalled: f64,
     reclaims: f64,
     limit_hits: f64,
@@ -46,7 +47,7 @@ struct Shortage {
 }
 
 impl Shortage {
-    /// `None` where nothing of it is known.
+    /// `None` if none of the counters is known.
     fn during<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Shortage> {
         let visits: Vec<&Visit> = visits.collect();
         let total = |part: fn(&Conditions) -> Option<f64>| Evidence::total(visits.iter().copied(), part);
@@ -72,30 +73,32 @@ impl Shortage {
         })
     }
 
-    /// More than once a second; a single event is none.
+    /// Whether events came more than once per second; a single event never counts.
     fn often(&self, events: f64) -> bool {
         events > self.wall_s.max(1.0)
     }
 
     fn effect(&self) -> Effect {
-        let ours = self.group_stalled >= STALLED_REJECTED
+        let own_group = self.group_stalled >= STALLED_REJECTED
             || (self.stalled >= STALLED_REJECTED && self.often(self.limit_hits));
-        let told = self.stalled >= STALLED_TOLD
-            || self.group_stalled >= STALLED_TOLD
+        let notable = self.stalled >= STALLED_NOTABLE
+            || self.group_stalled >= STALLED_NOTABLE
             || self.often(self.reclaims)
             || self.often(self.limit_hits)
             || self.kills >= 1.0;
-        match (ours, told) {
-            (true, _) => Effect::Rejects,
-            (false, true) => Effect::Explains,
-            (false, false) => Effect::None,
+        if own_group {
+            Effect::Rejects
+        } else if notable {
+            Effect::Explains
+        } else {
+            Effect::None
         }
     }
 
     fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
-        let mut add = |told: bool, label: &str, value: String, source: &str| {
-            if told {
+        let mut add = |is_shown: bool, label: &str, value: String, source: &str| {
+            if is_shown {
                 facts.push(Fact::new(label, value, source));
             }
         };
@@ -120,13 +123,13 @@ impl Shortage {
 
 fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
     Shortage::during(evidence.visits())?;
-    let (mut told, mut rejected, mut short) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut explained, mut rejected, mut short) = (Vec::new(), Vec::new(), Vec::new());
     for (case, _) in evidence.cases() {
         let effect =
             Shortage::during(evidence.visits_of(case)).map_or(Effect::None, |shortage| shortage.effect());
         match effect {
             Effect::Rejects => rejected.extend(evidence.keys_of(case)),
-            Effect::Explains => told.extend(evidence.keys_of(case)),
+            Effect::Explains => explained.extend(evidence.keys_of(case)),
             Effect::None => continue,
         }
         short.push(case);
@@ -135,7 +138,7 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let shortage = Shortage::during(evidence.visits().filter(|visit| short.contains(&visit.case)))?;
-    let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_TOLD) {
+    let headline = match (shortage.kills >= 1.0, shortage.stalled >= STALLED_NOTABLE) {
         (true, _) => {
             let killed = counted(shortage.kills as usize, "time");
             format!("Memory ran out, and the kernel killed processes {killed}")
@@ -153,5 +156,5 @@ fn pressure(evidence: &Evidence) -> Option<Vec<Finding>> {
         .confirm("cat /proc/pressure/memory; grep -E 'allocstall|oom_kill|workingset_refault' /proc/vmstat")
         .advice("Free memory, stop what uses it or raise the group's limit (memory.max, memory.limit_in_bytes), and \
                  measure again.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }

@@ -1,7 +1,7 @@
-//! Others that the scheduler prefers to us.
+//! Tasks that the scheduler prefers to Assay's.
 
-use super::environment::{MIN_EXPLAINED_SHARE, MIN_JUDGED_MS, MIN_REJECTED_SHARE, graded};
-use super::others::{by_process, fact, standing};
+use super::environment::{MIN_JUDGED_MS, MIN_REJECTED_SHARE, MIN_EXPLAINED_SHARE, graded};
+use super::others::{by_process, fact, policy_and_priority};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};
 use model::vocabulary::host as ids;
@@ -30,40 +30,42 @@ const HIGHER_PRIORITY: Rule = Rule {
     check: higher_priority,
 };
 
-/// Share of its windows that a task waits, and the mean length of a wait, that no fair neighbour
-/// causes.
+/// A longer share of its windows that a task waits, and a longer mean wait, than fair scheduling
+/// with an ordinary task causes.
 const WAITED: f64 = 0.5;
 const STRETCH_MS: f64 = 20.0;
-/// A fair neighbour's turn at most.
-const TURN_MS: f64 = 10.0;
-/// A quota that held a case back for more than this explains its waiting.
+/// The longest time slice of an ordinary task.
+const MAX_SLICE_MS: f64 = 10.0;
+/// A larger share of throttling by a quota explains the waiting.
 const THROTTLED: f64 = 0.01;
 
-/// What held a case's CPUs.
-struct Held {
+/// The use of a case's CPUs by tasks of higher priority.
+struct PriorityUse {
+    /// Of the time of the case's CPUs, 0..1.
     share: f64,
     case: String,
+    /// The tasks with the CPUs that each used; empty if they are not visible.
     by: Vec<(Neighbour, f64)>,
-    waited: Option<Waited>,
+    waits: Option<Waits>,
 }
 
 fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     Evidence::total(evidence.visits(), |c| c.others_on_seats_ms)?;
-    let (mut told, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<Held>);
+    let (mut explained, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<PriorityUse>);
     for (case, planned) in evidence.cases() {
         let seats = planned.case.placement.busy_cpus();
-        let Some(held) = held(evidence, case, &seats) else { continue };
-        match held.share {
+        let Some(found) = priority_use(evidence, case, &seats) else { continue };
+        match found.share {
             share if share >= MIN_REJECTED_SHARE => rejected.extend(evidence.keys_of(case)),
-            _ => told.extend(evidence.keys_of(case)),
+            _ => explained.extend(evidence.keys_of(case)),
         }
-        if worst.as_ref().is_none_or(|worst| held.share > worst.share) {
-            worst = Some(held);
+        if worst.as_ref().is_none_or(|worst| found.share > worst.share) {
+            worst = Some(found);
         }
     }
     let Some(worst) = worst else { return Some(Vec::new()) };
     let who = match worst.by.first() {
-        Some((first, _)) => format!("Task {} ({})", clipped(&first.name), standing(first)),
+        Some((first, _)) => format!("Task {} ({})", clipped(&first.name), policy_and_priority(first)),
         None => "A task outside this container".to_string(),
     };
     let held = format!("{} of its CPUs' time", percent(worst.share));
@@ -72,66 +74,66 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
         .cause("The scheduler runs this task before Assay's and as long as it wants, so samples contain its bursts.")
         .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
         .fact("taken in the worst benchmark", held, &worst.case)
-        .facts(worst.waited.as_ref().map(|waited| {
-            let value = format!("{} of the time, {:.1} ms at a time", percent(waited.share), waited.stretch_ms);
+        .facts(worst.waits.as_ref().map(|waits| {
+            let value = format!("{} of the time, {:.1} ms at a time", percent(waits.share), waits.stretch_ms);
             Fact::new("waited for a CPU", value, "/proc/self/schedstat with the samples")
         }))
         .confirm("ps -eLo pid,tid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu | head -15")
         .advice("Stop that task or move it to another CPU (taskset -p), and measure again.");
-    Some(graded(evidence, told, rejected, finding))
+    Some(graded(evidence, explained, rejected, finding))
 }
 
-/// Who or what held the CPUs of a case that nobody should have held; `None`: nothing did that can
-/// be told from others' ordinary work.
-fn held(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Held> {
+/// The use of a case's CPUs by tasks of higher priority; `None` if nothing exceeds ordinary other
+/// work.
+fn priority_use(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<PriorityUse> {
     let used = Evidence::total(evidence.visits_of(case), |c| c.others_on_seats_ms)?;
     if used.wall_ms < MIN_JUDGED_MS || seats.is_empty() {
         return None;
     }
     let others = used.rate() / seats.len() as f64;
-    let waited = waited(evidence.visits_of(case));
+    let waits = waits(evidence.visits_of(case));
     let on_seats = |(neighbour, _): &(Neighbour, f64)| {
         neighbour.goes_first() && neighbour.cpu.is_some_and(|cpu| seats.contains(cpu))
     };
-    // Looked at after some visits only: where none was this case's, those of the whole run tell who
-    // was there.
+    // Processes are observed after some visits only: without one of this case those of the whole
+    // run count.
     let mut by: Vec<(Neighbour, f64)> = by_process(evidence.visits_of(case)).unwrap_or_default();
     if by.is_empty() {
         by = by_process(evidence.visits()).unwrap_or_default();
     }
-    let looked = evidence.visits().any(|visit| visit.conditions.neighbours.is_some());
-    let nobody_seen = looked && by.is_empty();
+    let observed = evidence.visits().any(|visit| visit.conditions.neighbours.is_some());
+    let none_visible = observed && by.is_empty();
     by.retain(on_seats);
     let name = evidence.run.header.plan[case as usize].case.key();
     let by_them = by.iter().map(|(_, cpus)| cpus).sum::<f64>() / seats.len() as f64;
     let share = others.min(by_them);
     if share >= MIN_EXPLAINED_SHARE {
-        return Some(Held { share, case: name, by, waited });
+        return Some(PriorityUse { share, case: name, by, waits });
     }
     let throttled = Evidence::total(evidence.visits_of(case), |c| c.throttled_ms);
     let by_quota = throttled.is_some_and(|total| total.rate() > THROTTLED);
-    let long = |waited: &Waited| {
-        let fair_ms = TURN_MS * waited.share / (1.0 - waited.share).max(1e-3);
-        waited.share > WAITED && waited.stretch_ms >= STRETCH_MS.max(fair_ms)
+    let long = |waits: &Waits| {
+        let fair_ms = MAX_SLICE_MS * waits.share / (1.0 - waits.share).max(1e-3);
+        waits.share > WAITED && waits.stretch_ms >= STRETCH_MS.max(fair_ms)
     };
-    match waited {
-        Some(waited) if long(&waited) && !by_quota && nobody_seen && others >= MIN_REJECTED_SHARE => {
-            Some(Held { share: others, case: name, by: Vec::new(), waited: Some(waited) })
+    match waits {
+        Some(waits) if long(&waits) && !by_quota && none_visible && others >= MIN_REJECTED_SHARE => {
+            Some(PriorityUse { share: others, case: name, by: Vec::new(), waits: Some(waits) })
         }
         _ => None,
     }
 }
 
-/// How the task of a case waited for its CPU inside the counted windows.
-struct Waited {
-    /// Of the windows' time.
+/// The waits of a case's task for its CPU inside the counted windows.
+struct Waits {
+    /// Of the windows' time, 0..1.
     share: f64,
-    /// Mean length of a wait: each begins with the task being pushed off its CPU.
+    /// Mean length of a wait, ms: each starts with an involuntary switch.
     stretch_ms: f64,
 }
 
-fn waited<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waited> {
-    let (mut wait_ns, mut ns, mut pushed) = (0.0, 0.0, 0.0);
+fn waits<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waits> {
+    let (mut wait_ns, mut ns, mut preempted) = (0.0, 0.0, 0.0);
     for samples in visits.flat_map(|visit| &visit.samples) {
         let columns = samples.beside.wait_ns.as_ref().zip(samples.beside.involuntary.as_ref());
         let Some((waits, switches)) = columns else { continue };
@@ -141,10 +143,10 @@ fn waited<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Waited> {
         for index in samples.warm_up.min(samples.len())..samples.len() {
             let Some((wait, switched)) = at(waits, index).zip(at(switches, index)) else { continue };
             if samples.ns[index] > 0.0 {
-                (wait_ns, ns, pushed) = (wait_ns + wait, ns + samples.ns[index], pushed + switched);
+                (wait_ns, ns, preempted) = (wait_ns + wait, ns + samples.ns[index], preempted + switched);
             }
         }
     }
-    (ns > 0.0 && pushed > 0.0)
-        .then(|| Waited { share: (wait_ns / ns).min(1.0), stretch_ms: wait_ns / pushed / 1e6 })
+    (ns > 0.0 && preempted > 0.0)
+        .then(|| Waits { share: (wait_ns / ns).min(1.0), stretch_ms: wait_ns / preempted / 1e6 })
 }

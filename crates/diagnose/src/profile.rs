@@ -1,6 +1,6 @@
-//! Which knobs of a profile do what the profile does.
+//! The knobs that are responsible for the effect of a profile.
 
-use super::shares::{SharedOut, shared_out, words};
+use super::shares::{EvaluatedProfile, evaluated_profile, words};
 use super::words::{at_most, shell};
 use super::{Evidence, Rule};
 use model::vocabulary::sweep as ids;
@@ -28,32 +28,34 @@ const SHARES: Rule = Rule {
     check: shares,
 };
 
-/// Half of an interval (as a logarithm) that anybody would still call nothing.
-const FINE: f64 = 0.05;
+/// A half interval up to this size (5 %, as a logarithm) shows that a profile has no effect.
+const MAX_HALF_INTERVAL: f64 = 0.05;
 
 fn shares(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let shared = shared_out(evidence.run, evidence.series)?;
+    let shared = evaluated_profile(evidence.run, evidence.series)?;
     let total = &shared.shares.total;
-    let told = !total.interval.contains(0.0) || !shared.shares.strong().is_empty();
-    // Where only a huge difference would have been seen, that none was is no finding; the section
-    // says it.
-    let fine = total.interval.half_width() <= FINE;
-    Some(if told || fine { vec![finding(&shared)] } else { Vec::new() })
+    let is_significant = !total.interval.contains(0.0) || !shared.shares.strong().is_empty();
+    // An imprecise zero is no finding; the section shows it.
+    let is_precise = total.interval.half_width() <= MAX_HALF_INTERVAL;
+    Some(if is_significant || is_precise { vec![finding(&shared)] } else { Vec::new() })
 }
 
-fn finding(shared: &SharedOut) -> Finding {
+fn finding(shared: &EvaluatedProfile) -> Finding {
     let total = &shared.shares.total;
-    let told = !total.interval.contains(0.0);
+    let is_significant = !total.interval.contains(0.0);
     let strong = shared.shares.strong();
     let metric = &shared.metric.title;
     let names: Vec<&str> = strong.iter().map(|factor| shared.name(*factor)).collect();
     let after = format!("Profile `{}`", shared.factors.after);
     let change = |ln: f64| format!("{:+.1} %", 100.0 * (ln.exp() - 1.0));
     let (low, high) = (change(total.interval.low), change(total.interval.high));
-    let headline = match (told, names.as_slice()) {
+    let headline = match (is_significant, names.as_slice()) {
         (false, []) => format!("{after} changes {metric} by {low} to {high}, which may be nothing"),
         (false, names) => {
-            format!("{after} changes {metric} by {low} to {high}, but {} alone has an effect", names.join(" and "))
+            format!(
+                "{after} changes {metric} by {low} to {high}, but {} alone has an effect",
+                names.join(" and ")
+            )
         }
         (true, []) => format!("{after} changes {metric} by {}. No single knob stands out.", change(total.ln)),
         (true, names) => {
@@ -76,7 +78,7 @@ fn finding(shared: &SharedOut) -> Finding {
         ))
         .facts(facts(shared))
         .confirm(confirm)
-        .advice(match (told, strong.len() < count, names.as_slice()) {
+        .advice(match (is_significant, strong.len() < count, names.as_slice()) {
             (true, true, [_, ..]) => {
                 format!("Change only {}: the other knobs add nothing significant.", names.join(" and "))
             }
@@ -87,8 +89,8 @@ fn finding(shared: &SharedOut) -> Finding {
         })
 }
 
-/// The whole difference, each knob's part, the strongest first, and what pairs do beyond both.
-fn facts(shared: &SharedOut) -> Vec<Fact> {
+/// The whole difference, the effect of each knob (strongest first), and the interactions of pairs.
+fn facts(shared: &EvaluatedProfile) -> Vec<Fact> {
     let source = shared.keys.first().cloned().unwrap_or_default();
     let fact = |label: String, value: String| Fact::new(label, value, &source);
     let part = |effect: &Effect, share: Option<f64>| match share {

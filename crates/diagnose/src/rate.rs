@@ -1,7 +1,7 @@
-//! What moves a rate suite from run to run.
+//! What changes the figures of a rate suite from run to run.
 
 use super::bound::{fits, last_level};
-use super::suite::{Moving, Part, Sits, Suite, suite};
+use super::suite::{MovingComponents, Part, Suite, VarianceShares, suite};
 use super::words::{at_most, figure};
 use super::{Evidence, Rule};
 use model::vocabulary::rate as ids;
@@ -77,7 +77,7 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
         .concerns(moving.iter().map(|part| part.key()))])
 }
 
-/// A footprint a node that is four times what each node's copies had, MiB.
+/// Four times the footprint per node of this run, as an argument (`4096M`).
 fn larger(suite: &Suite) -> String {
     let part = suite.parts.iter().max_by_key(|part| part.mib());
     let copies = part.map_or(1, |part| part.rate.series.case.placement.seats.len() as u64);
@@ -130,18 +130,18 @@ const SETTLED: Rule = Rule {
     check: settled,
 };
 
-/// Fewer processes have no variance components worth the name.
-const PROCESSES: usize = 5;
+/// Fewer processes give no usable variance components.
+const MIN_PROCESSES: usize = 5;
 
 fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     let suite = suite(evidence.run, evidence.series)?;
-    let known = |part: &&Part| part.runs.as_ref().is_some_and(|runs| runs.values.len() >= PROCESSES);
+    let known = |part: &&Part| part.runs.as_ref().is_some_and(|runs| runs.values.len() >= MIN_PROCESSES);
     suite.parts.iter().find(known)?;
     let settled: Vec<Settled> = suite.parts.iter().filter(known).filter_map(Settled::of).collect();
     if settled.is_empty() {
         return Some(Vec::new());
     }
-    let by_memory = !matches!(suite.moving(evidence.machine), Moving::Others(_));
+    let by_memory = !matches!(suite.moving(evidence.machine), MovingComponents::Others(_));
     let names: Vec<&str> = settled.iter().map(|one| one.part.name()).collect();
     let most = settled.iter().map(|one| one.runs.apart).fold(0.0, f64::max);
     Some(vec![Finding::warning(SETTLED.id, format!(
@@ -149,7 +149,7 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
         at_most(3, &names),
         percent(most)
     ))
-        .cause(match settled.iter().any(|one| one.sits.allocations.is_some_and(|share| share > 0.5)) {
+        .cause(match settled.iter().any(|one| one.variance.allocations.is_some_and(|share| share > 0.5)) {
             true => "Fresh arrays inside one process change it: the physical pages decide.",
             false => "The speed is fixed when a process starts: by its physical pages, address layout or CPU.",
         })
@@ -160,27 +160,27 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
         .explains(settled.iter().map(|one| one.part.key()))])
 }
 
-/// A component whose speed is settled when a process or its memory begins.
+/// A component whose speed is fixed when a process starts or gets its memory.
 struct Settled<'a> {
     part: &'a Part<'a>,
     runs: &'a Sequence,
-    sits: Sits,
+    variance: VarianceShares,
 }
 
 impl<'a> Settled<'a> {
-    /// Where pieces scatter as far as runs do, nothing is settled.
+    /// `None` if pieces of work inside a process scatter as far as processes do.
     fn of(part: &'a Part<'a>) -> Option<Settled<'a>> {
-        let sits = part.sits.filter(|sits| sits.settled() > 0.5)?;
-        Some(Settled { part, runs: part.swings()?, sits })
+        let variance = part.variance.filter(|variance| variance.settled() > 0.5)?;
+        Some(Settled { part, runs: part.swings()?, variance })
     }
 
     fn facts(&self, by_memory: bool) -> Vec<Fact> {
-        let Settled { part, runs, sits } = self;
+        let Settled { part, runs, variance } = self;
         let (name, key) = (part.name(), part.key());
-        let mut shares = vec![format!("{} between processes", percent(sits.processes))];
+        let mut shares = vec![format!("{} between processes", percent(variance.processes))];
         let arrays = |share| format!("{} between fresh arrays of one process", percent(share));
-        shares.extend(sits.allocations.map(arrays));
-        shares.push(format!("{} between pieces on the same arrays", percent(sits.iterations)));
+        shares.extend(variance.allocations.map(arrays));
+        shares.push(format!("{} between pieces on the same arrays", percent(variance.iterations)));
         let mut facts = vec![
             Fact::new(format!("variance of {name}"), shares.join(", "), key),
             Fact::new(format!("runs of {name}"), words(runs, part.scatter), key),
@@ -218,21 +218,22 @@ const MEMORY_MOVES: Rule = Rule {
     check: memory_moves,
 };
 
-const TIMES: f64 = 3.0;
+/// The median CV of components in memory is more than this many times that of those in caches.
+const MIN_CV_RATIO: f64 = 3.0;
 
 fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
     let suite = suite(evidence.run, evidence.series)?;
-    let of = |memory: bool| -> Vec<(&Part, &Sequence)> {
+    let components = |memory: bool| -> Vec<(&Part, &Sequence)> {
         let parts = suite.parts.iter().filter(|part| part.is_memory() == memory);
-        // Data that fit in caches tell nothing of memory.
+        // Components whose data fit in caches say nothing about memory.
         let parts = parts.filter(|part| !memory || fits(part, evidence.machine).is_none());
         parts
             .filter_map(|part| {
-                Some((part, part.runs.as_ref().filter(|runs| runs.values.len() >= PROCESSES)?))
+                Some((part, part.runs.as_ref().filter(|runs| runs.values.len() >= MIN_PROCESSES)?))
             })
             .collect()
     };
-    let (memory, caches) = (of(true), of(false));
+    let (memory, caches) = (components(true), components(false));
     if memory.len() < 2 || caches.len() < 3 {
         return None;
     }
@@ -240,7 +241,7 @@ fn memory_moves(evidence: &Evidence) -> Option<Vec<Finding>> {
         |parts: &[(&Part, &Sequence)]| median(&parts.iter().map(|(_, runs)| runs.cv).collect::<Vec<_>>());
     let (cv_memory, cv_caches) = (cv(&memory)?, cv(&caches)?);
     let most = |parts: &[(&Part, &Sequence)]| parts.iter().map(|(_, runs)| runs.apart).fold(0.0, f64::max);
-    if most(&memory) <= APART || most(&caches) > STILL || cv_memory <= TIMES * cv_caches {
+    if most(&memory) <= APART || most(&caches) > STILL || cv_memory <= MIN_CV_RATIO * cv_caches {
         return Some(Vec::new());
     }
     let moved: Vec<&(&Part, &Sequence)> = memory.iter().filter(|(_, runs)| runs.apart > APART).collect();

@@ -1,5 +1,5 @@
-//! What of a machine as it is will disturb a measurement on it, before anything is measured: a line
-//! each, the gravest first.
+//! What will disturb a measurement on this machine, before anything is measured: one line each, the
+//! most severe first.
 
 use super::finding_lines::FindingLine;
 use super::words::{bytes, capital, clipped, counted, listed};
@@ -10,16 +10,16 @@ use model::vocabulary::RuleId;
 use model::vocabulary::disk::rule as disk_rules;
 use model::vocabulary::host::rule as rules;
 
-/// What measuring on a machine comes to.
+/// Whether a machine is ready for measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// Nothing is known of it that a measurement depends on.
+    /// Nothing that a measurement depends on is known.
     CannotTell,
     /// A limit or a fault that every figure would show.
     NotReady,
     /// Something disturbs some of the figures.
     WithCare,
-    /// Nothing was found that does.
+    /// Nothing disturbs.
     Ready,
 }
 
@@ -33,14 +33,14 @@ impl Readiness {
         }
     }
 
-    /// By the lines of a machine.
+    /// By the most severe line of a machine.
     pub fn of(machine: &Machine, lines: &[FindingLine]) -> Readiness {
         match lines.iter().map(|line| line.severity).max() {
-            // Whose faults they would be nobody knows.
+            // The sources may be of two machines.
             _ if machine.archive.as_ref().is_some_and(|archive| !archive.in_doubt.is_empty()) => {
                 Readiness::CannotTell
             }
-            // What is certain is so whatever else is not known.
+            // A known problem counts even if the rest is unknown.
             Some(Severity::Problem) => Readiness::NotReady,
             Some(Severity::Warning) => Readiness::WithCare,
             _ if machine.cpus.online.is_empty() => Readiness::CannotTell,
@@ -49,20 +49,20 @@ impl Readiness {
     }
 }
 
-/// Tasks that run or wait, as a share of the CPUs, above which others disturb.
+/// A larger load average, as a share of the CPUs, disturbs.
 const BUSY: f64 = 0.2;
 
-/// Per cent of the time in which tasks waited for memory or I/O.
+/// A larger share of the time in which tasks waited for memory or I/O disturbs, %.
 const WAITING: f64 = 1.0;
 
-/// Per cent of the time in which tasks waited for a CPU, beside which no load average says that
-/// nobody works: this program's own start is less.
+/// A larger share of the time in which tasks waited for a CPU contradicts a load average of 0, %;
+/// the start of this program causes less.
 const WAITING_FOR_CPU: f64 = 20.0;
 
-/// A core that sleeps this deep, in microseconds, is late at every wake-up.
+/// An idle state with this exit latency (µs) delays every wake-up.
 const DEEP_US: u64 = 100;
 
-/// All that disturbs, the gravest first.
+/// All that disturbs, the most severe first.
 pub fn lines(machine: &Machine) -> Vec<FindingLine> {
     let mut all = sources(machine);
     let found = [
@@ -96,11 +96,11 @@ pub fn lines(machine: &Machine) -> Vec<FindingLine> {
     all
 }
 
-/// What was looked at and found in order, of what disturbs most often.
+/// The most common disturbances that were checked and not found.
 pub fn clean(machine: &Machine) -> Vec<&'static str> {
-    // Where groups above are not seen, nobody knows that they have none.
+    // Control groups above may be invisible and have limits.
     let limits = !machine.limits.versions.is_empty() && machine.limits.groups_above != Some(true);
-    // A load of none beside counters that stand still, or tasks that wait, is no quiet machine.
+    // A load of 0 proves nothing if counters stand still or tasks wait.
     let load = &machine.load;
     let waits = load.psi_cpu.is_some_and(|share| share > WAITING_FOR_CPU);
     let others = load.average.is_some() && load.counters_keep_time != Some(false) && !waits;
@@ -124,7 +124,8 @@ fn cpus(machine: &Machine) -> f64 {
 
 fn quota(machine: &Machine) -> Option<FindingLine> {
     let quota = machine.limits.cpu_quota.filter(|quota| *quota < cpus(machine))?;
-    let text = format!("The CPU quota is {quota:.2} of {} CPUs: the kernel will throttle tasks.", cpus(machine));
+    let text =
+        format!("The CPU quota is {quota:.2} of {} CPUs: the kernel will throttle tasks.", cpus(machine));
     let advice = "Raise cpu.max of this control group, or measure outside of it.".to_string();
     Some(FindingLine { advice, ..line(Severity::Problem, "CPU quota", Some(rules::CPU_QUOTA), text) })
 }
@@ -140,7 +141,7 @@ fn busy(machine: &Machine) -> Option<FindingLine> {
     })
 }
 
-/// What others do cannot be seen.
+/// Other work is invisible.
 fn unseen(machine: &Machine) -> Option<FindingLine> {
     (machine.load.counters_keep_time == Some(false)).then(|| {
         let text = "Other work is invisible here: the counters of /proc/stat stand still.";
@@ -183,7 +184,7 @@ fn memory_limit(machine: &Machine) -> Option<FindingLine> {
     })
 }
 
-/// What the rule of a run says of the modules.
+/// The most severe finding of the rule on memory modules.
 fn modules(machine: &Machine) -> Option<FindingLine> {
     let found = dimms::found(machine)?;
     let gravest = found.iter().max_by_key(|finding| finding.severity)?;
@@ -199,7 +200,10 @@ fn governor(machine: &Machine) -> Option<FindingLine> {
         LATE.contains(&name) || clock::LOW_CLOCK_GOVERNORS.contains(&name) && !clock::is_dynamic(frequency)
     };
     let (name, of) = frequency.governors.iter().find(|(name, _)| is_slow(name))?;
-    let text = format!("Governor {name} sets the clock of {}. Use performance to measure.", counted(of.len(), "CPU"));
+    let text = format!(
+        "Governor {name} sets the clock of {}. Use performance to measure.",
+        counted(of.len(), "CPU")
+    );
     Some(line(Severity::Warning, "governor", Some(rules::SLOW_GOVERNOR), text))
 }
 
@@ -280,20 +284,20 @@ fn contradictions(machine: &Machine) -> Option<FindingLine> {
     Some(FindingLine { more, ..line(Severity::Note, "kernel files", None, text) })
 }
 
-/// Where what an archive holds is of two minds, or of two machines.
+/// Contradictions between the sources of an archive.
 fn sources(machine: &Machine) -> Vec<FindingLine> {
     let Some(archive) = &machine.archive else { return Vec::new() };
-    let is_grave = |text: &str| {
+    let is_problem = |text: &str| {
         archive.in_doubt.iter().any(|what| text.starts_with(&format!("the sources differ in {what}:")))
     };
     let one = |text: &String| {
-        let severity = if is_grave(text) { Severity::Problem } else { Severity::Note };
+        let severity = if is_problem(text) { Severity::Problem } else { Severity::Note };
         line(severity, "sources", None, format!("{}.", capital(text)))
     };
     archive.contradictions.iter().map(one).collect()
 }
 
-/// The one that moves figures, or else the innermost.
+/// The enclosure that changes figures, or else the innermost.
 fn enclosures(machine: &Machine) -> Option<FindingLine> {
     let all: Vec<&Enclosure> = machine.around().collect();
     let gravest = all.iter().find(|enclosure| enclosure.changes_figures);
@@ -325,8 +329,8 @@ fn threads(machine: &Machine) -> Option<FindingLine> {
 }
 
 fn mitigations(machine: &Machine) -> Option<FindingLine> {
-    let told = &machine.kernel.mitigations;
-    let open: Vec<&str> = told
+    let reported = &machine.kernel.mitigations;
+    let open: Vec<&str> = reported
         .iter()
         .filter(|(_, answer)| answer.starts_with("Vulnerable"))
         .map(|(name, _)| name.as_str())

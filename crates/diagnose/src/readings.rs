@@ -10,7 +10,7 @@ use stats::steps::{Step, steps};
 
 /// One property, measured and claimed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct CurveReading {
     pub name: String,
     pub measured: String,
     /// `None`: nobody claims anything.
@@ -22,7 +22,7 @@ pub struct Reading {
 }
 
 /// All that can be read off the curves of a run.
-pub fn readings(evidence: &Evidence) -> Vec<Reading> {
+pub fn readings(evidence: &Evidence) -> Vec<CurveReading> {
     let mut readings = Vec::new();
     if let Some(ladder) = ladder(evidence) {
         caches(&ladder, by_source(evidence), &mut readings);
@@ -49,7 +49,7 @@ fn by_source(evidence: &Evidence) -> bool {
     evidence.series.iter().filter(dram).any(usable)
 }
 
-fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) {
+fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<CurveReading>) {
     let source = ladder.curve.key.clone();
     let mut told = Vec::new();
     for (index, (name, claimed)) in ladder.claimed.iter().enumerate() {
@@ -65,7 +65,7 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
             _ => ("no end seen".to_string(), None),
         };
         let name = format!("{name} size, latency");
-        readings.push(Reading {
+        readings.push(CurveReading {
             name,
             measured,
             claimed: Some(bytes(*claimed)),
@@ -75,7 +75,7 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
     }
     for step in ladder.steps.steps.iter().filter(|step| !told.contains(step)) {
         let name = "size of a further level, latency".to_string();
-        readings.push(Reading {
+        readings.push(CurveReading {
             name,
             measured: size_words(step),
             claimed: None,
@@ -88,12 +88,18 @@ fn caches(ladder: &Ladder, memory_by_source: bool, readings: &mut Vec<Reading>) 
         Some(latency) => figure(latency, "ns"),
         None => format!("not reached with blocks up to {}", bytes(ladder.steps.end)),
     };
-    readings.push(Reading { name: "memory latency".into(), measured, claimed: None, agrees: None, source });
+    readings.push(CurveReading {
+        name: "memory latency".into(),
+        measured,
+        claimed: None,
+        agrees: None,
+        source,
+    });
 }
 
 /// Where a load costs more because its page's address is no longer at hand: the price over as many
 /// packed lines.
-fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
+fn translation(evidence: &Evidence, readings: &mut Vec<CurveReading>) {
     let layout = |wanted: &'static str| {
         let curve = curves(evidence, ids::TLB, ids::metric::LATENCY, ids::param::PAGES, |case| {
             case.params.get(ids::param::LAYOUT).and_then(|layout| layout.text()) == Some(wanted)
@@ -113,7 +119,7 @@ fn translation(evidence: &Evidence, readings: &mut Vec<Reading>) {
             step.high,
             figure(step.after - price.first, "ns")
         );
-        readings.push(Reading {
+        readings.push(CurveReading {
             name: name.into(),
             measured,
             claimed: None,
@@ -151,7 +157,7 @@ fn line_of(points: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     Some((missed, (partly < missed).then_some(partly)))
 }
 
-fn line(evidence: &Evidence) -> Option<Reading> {
+fn line(evidence: &Evidence) -> Option<CurveReading> {
     let curve =
         curves(evidence, ids::LINE, ids::metric::LATENCY, ids::param::OFFSET, |_| true).into_iter().next()?;
     let (missed, partly) = line_of(&curve.points)?;
@@ -163,7 +169,7 @@ fn line(evidence: &Evidence) -> Option<Reading> {
         Some(line) => (format!("{line:.0} B, fetched in pairs ({missed:.0} B)"), line),
         None => (format!("{missed:.0} B"), missed),
     };
-    Some(Reading {
+    Some(CurveReading {
         name: "cache line".into(),
         measured,
         claimed: claimed.map(|claimed| format!("{claimed:.0} B")),
@@ -172,7 +178,7 @@ fn line(evidence: &Evidence) -> Option<Reading> {
     })
 }
 
-fn parallelism(evidence: &Evidence) -> Option<Reading> {
+fn parallelism(evidence: &Evidence) -> Option<CurveReading> {
     let curve = curves(evidence, ids::PARALLELISM, ids::metric::LATENCY, ids::param::CHAINS, |_| true)
         .into_iter()
         .next()?;
@@ -184,7 +190,7 @@ fn parallelism(evidence: &Evidence) -> Option<Reading> {
         figure(best, "ns"),
         figure(alone, "ns")
     );
-    Some(Reading {
+    Some(CurveReading {
         name: "loads from memory at once".into(),
         measured,
         claimed: None,

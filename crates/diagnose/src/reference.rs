@@ -135,7 +135,7 @@ impl References {
 
 /// Why a row of a table says nothing of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silent {
+pub enum UnusedBecause {
     /// The run has no such figure.
     Figure,
     /// Its unit is none of the figure's.
@@ -149,11 +149,11 @@ pub enum Silent {
 impl Row {
     /// Why it says nothing of a host's figures, each a key and a unit; `None` where it does, or
     /// tells of a gap.
-    pub fn silent<'f>(
+    pub fn unused_because<'f>(
         &self,
         host: &HostClass,
         figures: impl Iterator<Item = (&'f str, &'f str)>,
-    ) -> Option<Silent> {
+    ) -> Option<UnusedBecause> {
         self.kind?;
         let known = |class: &str| class == "any" || class::parent(class).is_some();
         let of_it: Vec<(&str, &str)> = figures.filter(|(key, _)| self.matches(key)).collect();
@@ -167,12 +167,12 @@ impl Row {
             host.fits(self, &parts) && (is_named(self) || classes.iter().any(is_of))
         };
         match () {
-            () if !self.subjects().any(known) => Some(Silent::Class),
-            () if of_it.is_empty() => Some(Silent::Figure),
+            () if !self.subjects().any(known) => Some(UnusedBecause::Class),
+            () if of_it.is_empty() => Some(UnusedBecause::Figure),
             () if !of_it.iter().any(|(_, unit)| model::unit_factor(&self.unit, unit).is_some()) => {
-                Some(Silent::Unit)
+                Some(UnusedBecause::Unit)
             }
-            () if !of_it.iter().any(|(key, _)| fits(key)) => Some(Silent::Host),
+            () if !of_it.iter().any(|(key, _)| fits(key)) => Some(UnusedBecause::Host),
             () => None,
         }
     }
@@ -210,7 +210,7 @@ impl Table {
             (None, []) => None,
             (None, [limit, ..]) => self.joined(&[*limit], &limits, host, &Class::own("any"), unit),
             (Some((class, rows)), limits) => {
-                let class = Class { wide: class.wide || host.is_told_of(&parts), ..class };
+                let class = Class { wide: class.wide || host.relies_on_reported_cores(&parts), ..class };
                 self.joined(&rows, limits, host, &class, unit)
             }
         }

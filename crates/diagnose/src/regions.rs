@@ -1,5 +1,5 @@
-//! Regions of memory, understood: what their latencies and bandwidths say of pages, nodes, channels
-//! and neighbours.
+//! Evaluated regions of memory: what their latencies and bandwidths show about pages, nodes,
+//! channels and other work.
 
 use super::chunks::{BANDWIDTH, LATENCY, by_chunk, list};
 use super::moved::Moved;
@@ -15,8 +15,8 @@ use stats::regions::{
     small,
 };
 
-/// What the visits of one case saw.
-pub struct RegionsSeen<'a> {
+/// The regions of one case, evaluated over its visits.
+pub struct EvaluatedRegions<'a> {
     /// Key of the case.
     pub case: String,
     pub node: Option<u32>,
@@ -25,7 +25,7 @@ pub struct RegionsSeen<'a> {
     pub found: Regions,
     pub region_bytes: u64,
     /// Huge pages of all visits that are translated like small ones, and that lie farther than
-    /// others of their region; `None` where there are none, or nobody looked.
+    /// others of their region; `None` if there are none, or if they were not measured.
     pub small: Option<Blocks>,
     pub far: Option<Far>,
     /// What reading whole pages in any order costs against groups of them, as a share of bandwidth.
@@ -33,30 +33,30 @@ pub struct RegionsSeen<'a> {
     /// Bandwidth of pages in order over that of pages in any order, on huge pages: what is fetched
     /// beyond the end of a page before it is asked for.
     pub order_gain: Option<Interval>,
-    /// `None` where too little time was seen.
+    /// Slowdowns by other work; `None` if the run was too short.
     pub neighbour: Option<Neighbour>,
     /// Share of a program's lines that others left in the shared cache for a quarter of a
     /// millisecond, over all looks.
     pub kept: Option<Interval>,
-    /// What moved the memory meanwhile; `None` where the run did not ask.
+    /// What moved the memory meanwhile; `None` if the run did not record it.
     pub moved: Option<Moved>,
     pub guest: bool,
 }
 
 /// Share of huge pages from which a block counts as backed by them.
 pub(super) const HUGE_ENOUGH: f64 = 0.95;
-/// Twice what a hit in the second level costs, and less than a walk.
-pub(super) const MOST_CYCLES: f64 = 20.0;
-/// A slow clock: cycles are longer, and the rule is more patient.
-pub(super) const SLOW_GHZ: f64 = 2.0;
+/// Twice the cost of a hit in the TLB's second level, and less than a page walk.
+pub(super) const MAX_CYCLES_WITHOUT_WALK: f64 = 20.0;
+/// The clock to assume if it is unknown; a low one allows more time per access.
+pub(super) const ASSUMED_GHZ: f64 = 2.0;
 
-/// Orders are shuffled from this seed: the same run gives the same answer.
+/// Seed of the permutations: the same run gives the same answer.
 const SEED: u64 = 1;
 
-/// The regions of each case that looked at some, in the order of the plan.
-pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
+/// The evaluated regions of each case that measured some, in the order of the plan.
+pub fn evaluated_regions<'a>(evidence: &Evidence<'a>) -> Vec<EvaluatedRegions<'a>> {
     let run = evidence.run;
-    let most_ns = MOST_CYCLES / evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
+    let most_ns = MAX_CYCLES_WITHOUT_WALK / evidence.core_clock_ghz().unwrap_or(ASSUMED_GHZ);
     let step_ns = run.header.clock.resolution_ns;
     let plan = run.header.plan.iter().enumerate();
     let own = plan.filter(|(_, planned)| [ids::MAP, ids::REGIONS].iter().any(|id| planned.case.bench == *id));
@@ -72,7 +72,7 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
             true => read.iter().find(named),
             false => read.iter().rev().find(|one| !named(one)).or(read.last()),
         }?;
-        Some(RegionsSeen {
+        Some(EvaluatedRegions {
             moved: Moved::of(visit),
             case: planned.case.key(),
             node: planned
@@ -105,13 +105,13 @@ pub fn seen<'a>(evidence: &Evidence<'a>) -> Vec<RegionsSeen<'a>> {
     .collect()
 }
 
-/// Loads are timed one by one: a clock with longer steps than this part of one tells nothing of
-/// them (emulated guests, clocks of a device).
-const STEP_PART: f64 = 0.5;
+/// Loads are timed one by one: the step of the clock is at most this part of a load. Emulated
+/// guests and clocks of a device have longer steps.
+const MAX_STEP_SHARE: f64 = 0.5;
 
 fn times_loads(visit: &Visit, step_ns: f64) -> bool {
     let near = by_chunk(visit, metric::NEAR, LATENCY).concat();
-    median(&near).is_none_or(|ns| step_ns <= STEP_PART * ns)
+    median(&near).is_none_or(|ns| step_ns <= MAX_STEP_SHARE * ns)
 }
 
 pub(super) fn rows(visit: &Visit) -> Vec<Region> {
@@ -124,7 +124,7 @@ pub(super) fn rows(visit: &Visit) -> Vec<Region> {
         .collect()
 }
 
-/// Loads of each look in the order of time: the visit noted which chunk it looked at when.
+/// The loads of each reading in the order of time: the visit noted when it read which chunk.
 pub fn moments(visit: &Visit) -> Vec<Moment> {
     let mut walks = [metric::HOPPING, metric::SCATTERED, metric::NEAR]
         .map(|metric| by_chunk(visit, metric, LATENCY).into_iter().map(Vec::into_iter).collect::<Vec<_>>());
@@ -163,7 +163,7 @@ fn walked(visits: &[&Visit]) -> Vec<Walked> {
     visits.iter().flat_map(|visit| of_visit(visit)).collect()
 }
 
-/// Near loads of each huge page, by every other look and by the others; by region of each visit.
+/// Near loads of each huge page, by even and by odd readings; by region of each visit.
 fn near_pages(visits: &[&Visit]) -> Vec<[Vec<f64>; 2]> {
     let of_visit = |visit: &&Visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value);
     visits.iter().flat_map(of_visit).map(|levels| halves(&levels)).collect()
@@ -174,7 +174,7 @@ fn halves(levels: &[f64]) -> [Vec<f64>; 2] {
     [even.to_vec(), odd.to_vec()]
 }
 
-/// Bandwidth of one order of pages over that of another, look by look.
+/// Bandwidth of one order of pages over that of another, reading by reading.
 fn ratio(visits: &[&Visit], metrics: [MetricId; 2]) -> Option<Interval> {
     let pairs = visits.iter().flat_map(|visit| {
         let [one, other] = metrics.map(|metric| by_chunk(visit, metric, BANDWIDTH).concat());
@@ -191,13 +191,13 @@ fn of_blocks(blocks: &Blocks) -> String {
     format!("{share} of {}", blocks.of)
 }
 
-impl RegionsSeen<'_> {
+impl EvaluatedRegions<'_> {
     /// `node 0`, or `memory` where there are none.
     pub fn name(&self) -> String {
         self.node.map_or("memory".to_string(), |node| format!("node {node}"))
     }
 
-    /// What makes a difference here.
+    /// The cause of a difference in words.
     pub fn cause_words(&self, cause: Cause) -> &'static str {
         match (cause, self.guest) {
             (Cause::Translation, true) => {
@@ -231,8 +231,8 @@ impl RegionsSeen<'_> {
         }
     }
 
-    /// Where the slow regions of a difference lie, as a sentence: together in physical memory (in a
-    /// guest that is what it takes for it), taken one after the other, or anywhere.
+    /// Where the slow regions of a difference lie, as a sentence: together in physical memory
+    /// (guest-physical in a guest), allocated one after the other, or scattered.
     pub fn place_words(&self, difference: &Difference) -> String {
         const BY_CHANCE: f64 = 0.01;
         let slow = &difference.slow;
@@ -261,7 +261,7 @@ impl RegionsSeen<'_> {
         }
     }
 
-    /// A sentence on the pages behind huge pages; `None` where nothing can be told.
+    /// A sentence on the host's pages behind huge pages; `None` if they were not measured.
     pub fn pages_words(&self) -> Option<String> {
         let small = self.small?;
         let Interval { low, high } = small.share();
@@ -287,9 +287,9 @@ impl RegionsSeen<'_> {
         Some(format!("{} huge pages take {:.2} times as long per load", of_blocks(&far.blocks), far.times))
     }
 
-    /// What the regions say, a sentence each.
+    /// The results in sentences.
     pub fn sentences(&self) -> Vec<String> {
-        let mut said: Vec<String> = self
+        let mut sentences: Vec<String> = self
             .found
             .named()
             .map(|found| {
@@ -297,20 +297,21 @@ impl RegionsSeen<'_> {
                 format!("{size}: {cause}. {}", self.place_words(found))
             })
             .collect();
-        if said.is_empty() {
-            said.push(match self.found.differences.iter().find(|found| found.is_notable()) {
+        if sentences.is_empty() {
+            sentences.push(match self.found.differences.iter().find(|found| found.is_notable()) {
                 None => "No region differs in translation, distance or transfer.".to_string(),
                 Some(found) => format!("{}: too little to name a cause.", self.size_words(found)),
             });
         }
-        said.extend(self.far_size().map(|size| format!("{size}: {}.", self.cause_words(Cause::Distance))));
-        said.extend(self.pages_words());
-        said.extend(self.neighbour_words());
-        said.extend(self.moved_words());
-        said
+        sentences
+            .extend(self.far_size().map(|size| format!("{size}: {}.", self.cause_words(Cause::Distance))));
+        sentences.extend(self.pages_words());
+        sentences.extend(self.neighbour_words());
+        sentences.extend(self.moved_words());
+        sentences
     }
 
-    /// Whether the memory moved meanwhile, and in a guest what its first touch says.
+    /// Whether the memory moved meanwhile, and in a guest the cost of its first touch.
     fn moved_words(&self) -> Option<String> {
         let moved = self.moved.as_ref()?;
         let touch = moved.touch_sentence().filter(|_| self.guest);
@@ -326,13 +327,11 @@ impl RegionsSeen<'_> {
                 found.slower
             ),
             (false, true) => "No other work slowed memory.".to_string(),
-            (false, false) => {
-                "At times memory was slower: whether other work did it is open.".to_string()
-            }
+            (false, false) => "At times memory was slower: whether other work did it is open.".to_string(),
         })
     }
 
-    /// Facts on which the sentences rest.
+    /// The facts behind the sentences.
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
         let interval = |interval: Interval, unit: &str| {
@@ -381,8 +380,8 @@ impl RegionsSeen<'_> {
 }
 
 impl Diagnosis {
-    /// The regions that the run looked at.
-    pub fn regions(&self) -> Vec<RegionsSeen<'_>> {
-        seen(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
+    /// The evaluated regions of the run.
+    pub fn regions(&self) -> Vec<EvaluatedRegions<'_>> {
+        evaluated_regions(&Evidence::new(&self.run, &self.machine, self.clock, &self.series))
     }
 }

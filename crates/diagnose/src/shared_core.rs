@@ -1,4 +1,4 @@
-//! Cores whose other thread was busy, also where a hypervisor shows no such thread.
+//! Cores whose other thread was busy, also if a hypervisor hides that thread.
 
 use super::words::percent;
 use super::{Evidence, Rule};
@@ -6,7 +6,7 @@ use machine::Hypervisor;
 use model::vocabulary as ids;
 use model::{Better, Fact, Finding};
 use stats::analysis::Judged;
-use stats::looks::{self, Shared, shared};
+use stats::core_sharing::{self, CoreSharing, shared};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[SHARED_CORE];
@@ -32,17 +32,17 @@ const SHARED_CORE: Rule = Rule {
     check: shared_core,
 };
 
-/// Share of looks from which it is told.
-const TOLD: f64 = 0.05;
-/// Windows of either kind from which a series tells the price.
-const LEAST_WINDOWS: usize = 5;
+/// The share of shared probes from which it is reported.
+const MIN_SHARE: f64 = 0.05;
+/// Windows of either kind that a series needs to show the price.
+const MIN_WINDOWS: usize = 5;
 
 fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = looks::of_run(evidence.series.iter().map(|judged| &judged.series));
+    let all = core_sharing::of_run(evidence.series.iter().map(|judged| &judged.series));
     let found = shared(&all)?;
-    let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.holds(**cycles));
+    let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.is_shared(**cycles));
     let share = found.share;
-    if share < TOLD {
+    if share < MIN_SHARE {
         return Some(Vec::new());
     }
     let mut prices: Vec<(f64, &str)> = evidence
@@ -100,17 +100,17 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-/// How many times as long a series' windows take beside another thread.
-fn price(judged: &Judged, found: Shared) -> Option<f64> {
+/// How many times as long a series' windows take with the other thread busy.
+fn price(judged: &Judged, found: CoreSharing) -> Option<f64> {
     if !judged.series.case.placement.is_of_one_cpu() {
         return None;
     }
     let processes = judged.series.processes.iter();
     let windows =
-        processes.flat_map(|process| process.values.iter().zip(process.looks().unwrap_or_default()));
+        processes.flat_map(|process| process.values.iter().zip(process.probes().unwrap_or_default()));
     let known = windows.filter(|(_, cycles)| cycles.is_finite());
-    let (beside, alone): (Vec<_>, Vec<_>) = known.partition(|(_, cycles)| found.holds(**cycles));
-    if beside.len().min(alone.len()) < LEAST_WINDOWS {
+    let (beside, alone): (Vec<_>, Vec<_>) = known.partition(|(_, cycles)| found.is_shared(**cycles));
+    if beside.len().min(alone.len()) < MIN_WINDOWS {
         return None;
     }
     let middle = |of: &[(&f64, &f64)]| median(&of.iter().map(|(value, _)| **value).collect::<Vec<f64>>());

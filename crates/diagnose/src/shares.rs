@@ -1,24 +1,24 @@
-//! The difference between two settings of many knobs, shared out among them.
+//! The difference between two settings of many knobs, split into the effects of single knobs.
 
 use model::{Factors, Metric, Run, VerdictKind, percent};
 use stats::analysis::Judged;
-use stats::factorial::{Effect, Look, Shares, share_out};
+use stats::factorial::{Effect, Observation, Shares, share_out};
 use stats::order::median;
 
-/// A factorial experiment, understood.
-pub struct SharedOut<'a> {
+/// An evaluated factorial experiment.
+pub struct EvaluatedProfile<'a> {
     pub factors: &'a Factors,
     pub metric: &'a Metric,
     pub shares: Shares,
     pub keys: Vec<String>,
-    /// How many of these are rejected.
+    /// How many of these series were rejected.
     rejected: usize,
-    /// The median of all looks of each setting that was measured, by its bits.
+    /// The median of each measured setting, by its bit mask of changed knobs.
     pub medians: Vec<(u64, f64)>,
 }
 
-/// `None`: the run is no such experiment, or too little was measured.
-pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a>> {
+/// `None` if the run is no such experiment, or if too little was measured.
+pub fn evaluated_profile<'a>(run: &'a Run, series: &'a [Judged]) -> Option<EvaluatedProfile<'a>> {
     let factors = run.header.factors.as_ref()?;
     let own: Vec<(u64, &Judged)> = series
         .iter()
@@ -26,20 +26,20 @@ pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a
         .filter(|judged| judged.series.metric.name == factors.target.metric && judged.series.point.is_empty())
         .filter_map(|judged| Some((factors.mask(&judged.series.case)?, judged)))
         .collect();
-    let looks: Vec<Look> = own
+    let looks: Vec<Observation> = own
         .iter()
         .flat_map(|(mask, judged)| judged.series.processes.iter().map(move |process| (*mask, process)))
         .filter_map(|(mask, process)| {
             let value = median(&process.values)?;
-            Some(Look { mask, pass: process.pass, at: process.at_ms, value })
+            Some(Observation { mask, pass: process.pass, at: process.at_ms, value })
         })
         .collect();
     let shares = share_out(factors.factors.len(), &looks)?;
-    let of = |wanted: u64| {
+    let median_of = |wanted: u64| {
         let values = looks.iter().filter(|look| look.mask == wanted).map(|look| look.value);
         median(&values.collect::<Vec<f64>>()).map(|median| (wanted, median))
     };
-    Some(SharedOut {
+    Some(EvaluatedProfile {
         factors,
         metric: &own.first()?.1.series.metric,
         shares,
@@ -48,17 +48,17 @@ pub fn shared_out<'a>(run: &'a Run, series: &'a [Judged]) -> Option<SharedOut<'a
             .filter(|(_, judged)| judged.analysis.verdict.kind == VerdictKind::Rejected)
             .count(),
         keys: own.iter().map(|(_, judged)| judged.series.key.clone()).collect(),
-        medians: own.iter().filter_map(|(mask, _)| of(*mask)).collect(),
+        medians: own.iter().filter_map(|(mask, _)| median_of(*mask)).collect(),
     })
 }
 
-impl SharedOut<'_> {
-    /// Most settings' figures are not to be believed.
+impl EvaluatedProfile<'_> {
+    /// Whether the figures of most settings were rejected.
     pub fn is_rejected(&self) -> bool {
         self.rejected * 2 > self.keys.len()
     }
 
-    /// A knob with what it is turned from and to: `thp madvise → always`.
+    /// A knob with both values: `thp madvise → always`.
     pub fn turn(&self, factor: usize) -> String {
         self.factors
             .factors

@@ -1,4 +1,4 @@
-//! A core that runs slower than its machine says it should, and what holds it back.
+//! A core clock below the reported one, and its causes.
 
 use super::tracks::{self, Track};
 use super::words::percent;
@@ -31,13 +31,13 @@ const SLOW: Rule = Rule {
     check: slow,
 };
 
-/// What the clock may fall short of its claim: reading it from a short chain errs by a percent or
-/// two.
-const SHORT: f64 = 0.95;
-/// Degrees below the critical temperature at which processors begin to throttle, or soon will.
-const NEAR: f64 = 7.0;
+/// Clocks from this share of the reported one on are in order: a reading from a short chain errs by
+/// a percent or two.
+const MIN_SHARE: f64 = 0.95;
+/// Within this many degrees of the critical temperature processors throttle, or soon will.
+const THROTTLING_MARGIN_C: f64 = 7.0;
 
-/// A clock that the machine says it has.
+/// A reported clock.
 struct Claim {
     ghz: f64,
     what: &'static str,
@@ -48,13 +48,13 @@ fn slow(evidence: &Evidence) -> Option<Vec<Finding>> {
     let claim = claim(evidence)?;
     let clocks: Vec<f64> = tracks::visit_clocks(evidence.run).into_iter().map(|(_, ghz)| ghz).collect();
     let (middle, interval) = (median(&clocks)?, interval_of_median(&clocks, 0.95)?);
-    if interval.high >= SHORT * claim.ghz {
+    if interval.high >= MIN_SHARE * claim.ghz {
         return Some(Vec::new());
     }
     Some(vec![finding(evidence, &claim, middle, interval)])
 }
 
-/// The cap's own claim stands where there is a cap: what the processor could do without it.
+/// The reported clock to compare with: with a cap the highest of the hardware, else the base clock.
 fn claim(evidence: &Evidence) -> Option<Claim> {
     const GHZ: f64 = 1e-6;
     let frequency = &evidence.machine.frequency;
@@ -123,7 +123,7 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
     }
 }
 
-/// One thing that holds a clock back, as the snapshot or the time lines show it.
+/// One cause of a low clock, as the snapshot or the time lines show it.
 struct Cause {
     label: &'static str,
     value: String,
@@ -179,7 +179,7 @@ fn causes(evidence: &Evidence) -> Vec<Cause> {
     causes
 }
 
-/// The sensor that came nearest to its critical temperature, if near.
+/// The sensor that came nearest to its critical temperature, if within the margin.
 fn hot(tracks: &[Track]) -> Option<Cause> {
     let of = |subject: &'static str| tracks.iter().filter(move |track| track.subject == subject);
     let margin = |track: &Track| {
@@ -189,7 +189,7 @@ fn hot(tracks: &[Track]) -> Option<Cause> {
     let nearest =
         of(TimeLine::TEMPERATURE).filter_map(margin).min_by(|one, other| one.0.total_cmp(&other.0))?;
     let (left, limit, degrees, name) = nearest;
-    (left <= NEAR).then(|| Cause {
+    (left <= THROTTLING_MARGIN_C).then(|| Cause {
         label: "hottest",
         value: format!("{degrees:.0} °C, critical is {limit:.0} °C"),
         source: format!("time line temperature, {name}"),
@@ -241,8 +241,7 @@ mod tests {
         let machine = laptop();
         assert_eq!(found(&at(&LOADED_GHZ), &machine), Some(Vec::new()), "load alone reaches turbo");
         let idle = words(&at(&IDLE_GHZ), &machine);
-        let wanted =
-            "The core runs at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel reports";
+        let wanted = "The core runs at 1.37 GHz, 45 % below its base clock of 2.50 GHz. Nothing that the kernel reports";
         assert!(idle.starts_with(wanted), "{idle}");
     }
 

@@ -1,5 +1,5 @@
-//! A rate suite understood: each component's runs in their order, where its variance sits, and the
-//! suite's one figure.
+//! An evaluated rate suite: the runs of each component in their order, its variance components, and
+//! the index of the suite.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ const MEMORY: [&str; 2] = ["memory bandwidth", LATENCY];
 
 /// An earlier run of the suite on this host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Past {
+pub struct EarlierRun {
     pub started: String,
     pub boot_id: Option<String>,
     pub uptime_s: Option<f64>,
@@ -32,18 +32,18 @@ pub struct Past {
     pub medians: BTreeMap<String, f64>,
 }
 
-/// Where the variance of a component sits, shares that add up to 1.
+/// The variance components of a component; the shares add up to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sits {
+pub struct VarianceShares {
     /// Between pieces of work on the same arrays.
     pub iterations: f64,
-    /// Between arrays of one process; `None` where each process had one set.
+    /// Between arrays of one process; `None` if each process had one set.
     pub allocations: Option<f64>,
     pub processes: f64,
 }
 
-impl Sits {
-    /// What is settled before a piece of work begins.
+impl VarianceShares {
+    /// The share that is fixed before a piece of work starts.
     pub fn settled(&self) -> f64 {
         self.allocations.unwrap_or(0.0) + self.processes
     }
@@ -55,11 +55,11 @@ pub struct Part<'a> {
     pub ratio: Option<&'a Judged>,
     /// Its processes' medians in the order of the visits.
     pub runs: Option<Sequence>,
-    /// How far pieces of one process lie apart.
+    /// How far pieces of work of one process lie apart, as a share.
     pub scatter: f64,
-    pub sits: Option<Sits>,
-    /// Where each of these runs lay in physical memory, GiB, and how that goes with its rate
-    /// (Spearman); where it is known of every run.
+    pub variance: Option<VarianceShares>,
+    /// The physical address of each of these runs, GiB, and its rank correlation with the rate
+    /// (Spearman); `None` unless it is known for every run.
     pub places: Option<(Vec<f64>, f64)>,
     /// Medians of earlier runs at the same footprint, the oldest first, and this one's.
     pub history: Option<Sequence>,
@@ -80,18 +80,17 @@ impl Part<'_> {
         self.rate.series.case.inputs.get("character").map_or("", String::as_str)
     }
 
-    /// Whether its data fill the footprint; what it is bound by, only an experiment tells.
+    /// Whether its data fill the footprint; only an experiment shows what it is bound by.
     pub fn is_memory(&self) -> bool {
         MEMORY.contains(&self.character())
     }
 
-    /// Whether it waits for single lines: its copies may scale although memory decides.
+    /// Whether it waits for single lines: then its copies may scale although memory limits it.
     pub fn waits_for_lines(&self) -> bool {
         self.character() == LATENCY
     }
 
-    /// Its runs, where two of them lie further apart than a suite repeats and than one run's
-    /// pieces.
+    /// Its runs, if two of them are farther apart than [`APART`] and than the pieces of one run.
     pub fn swings(&self) -> Option<&Sequence> {
         self.runs.as_ref().filter(|runs| runs.apart > APART && runs.shape != Shape::Flat)
     }
@@ -104,14 +103,14 @@ impl Part<'_> {
         self.rate.series.case.placement.seats.len() as u64
     }
 
-    /// Memory of the copies of a NUMA node together, MiB, where each node has as many.
+    /// Memory of all copies of one NUMA node, MiB; each node has the same number of copies.
     pub fn node_mib(&self) -> u64 {
         let seats = &self.rate.series.case.placement.seats;
         let nodes: BTreeSet<u32> = seats.iter().filter_map(|seat| seat.mem_nodes.first()).collect();
         self.mib() * self.copies() / nodes.len().max(1) as u64
     }
 
-    /// Memory of a copy.
+    /// Memory of one copy, MiB.
     pub fn mib(&self) -> u64 {
         self.rate
             .series
@@ -127,9 +126,9 @@ impl Part<'_> {
 /// What an experiment on a component measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Experiment {
-    /// One copy, nothing beside it.
+    /// One copy alone.
     Alone,
-    /// One copy, every other CPU of the suite streaming through memory.
+    /// One copy, while every other CPU of the suite streams through memory.
     BesideStreams,
 }
 
@@ -142,15 +141,14 @@ impl Experiment {
     }
 }
 
-/// What the components that move and those that hold still say of memory.
+/// Whether memory explains which components vary from run to run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Moving<'a> {
-    /// Of those whose data fill memory some move and none holds still; these, whose data stay
-    /// small, hold still.
+pub enum MovingComponents<'a> {
+    /// Some components in memory vary, none of them is still, and all in caches are still: these.
     Memory(Vec<&'a str>),
-    /// These, whose data stay small, move too.
+    /// These components in caches vary too.
     Others(Vec<&'a str>),
-    /// No component shows it.
+    /// Neither can be concluded.
     Open,
 }
 
@@ -166,7 +164,7 @@ pub struct Suite<'a> {
     pub experiments: Vec<(Experiment, &'a Judged)>,
     /// Of the ratios of all that were measured.
     pub index: Option<Index>,
-    pub past: Vec<Past>,
+    pub past: Vec<EarlierRun>,
 }
 
 /// The suite of a run; `None` where it measured none.
@@ -184,8 +182,8 @@ pub fn suite<'a>(run: &Run, series: &'a [Judged]) -> Option<Suite<'a>> {
         .filter(|judged| !is_experiment(judged))
         .map(|rate| {
             let same = |judged: &&Judged| judged.series.planned == rate.series.planned;
-            let beside = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
-            part(rate, beside(ids::metric::RATIO), beside(ids::metric::PHYSICAL), &past)
+            let metric_of = |metric| series.iter().filter(|judged| whole(judged, metric)).find(same);
+            part(rate, metric_of(ids::metric::RATIO), metric_of(ids::metric::PHYSICAL), &past)
         })
         .collect();
     let components = parts.iter().filter(|part| part.rate.analysis.verdict.usable()).filter_map(|part| {
@@ -201,7 +199,7 @@ fn part<'a>(
     rate: &'a Judged,
     ratio: Option<&'a Judged>,
     physical: Option<&Judged>,
-    past: &[Past],
+    past: &[EarlierRun],
 ) -> Part<'a> {
     let groups = rate.series.values();
     let medians: Vec<f64> = groups.iter().filter_map(|values| median(values)).collect();
@@ -221,7 +219,7 @@ fn part<'a>(
         places,
         runs: sequence(&medians, scatter),
         scatter,
-        sits: sits(&groups, iterations_of(rate)),
+        variance: variance_shares(&groups, iterations_of(rate)),
         history: sequence(&history, scatter),
     }
 }
@@ -231,7 +229,7 @@ fn iterations_of(rate: &Judged) -> usize {
 }
 
 /// Iteration inside allocation inside process (Kalibera & Jones).
-fn sits(groups: &[Vec<f64>], iterations: usize) -> Option<Sits> {
+fn variance_shares(groups: &[Vec<f64>], iterations: usize) -> Option<VarianceShares> {
     let several = groups.iter().any(|values| values.len() > iterations.max(1));
     let nest = match several {
         false => Nest::of_groups(groups),
@@ -246,47 +244,50 @@ fn sits(groups: &[Vec<f64>], iterations: usize) -> Option<Sits> {
     let shares = nested::shares(&nested::components(&nest)?)?;
     match shares.as_slice() {
         [iterations, processes] => {
-            Some(Sits { iterations: *iterations, allocations: None, processes: *processes })
+            Some(VarianceShares { iterations: *iterations, allocations: None, processes: *processes })
         }
-        [iterations, allocations, processes] => {
-            Some(Sits { iterations: *iterations, allocations: Some(*allocations), processes: *processes })
-        }
+        [iterations, allocations, processes] => Some(VarianceShares {
+            iterations: *iterations,
+            allocations: Some(*allocations),
+            processes: *processes,
+        }),
         _ => None,
     }
 }
 
-/// Earlier runs that the header tells of, the oldest first; lines that are none are passed over.
-fn past(run: &Run) -> Vec<Past> {
+/// The earlier runs of the header, the oldest first; damaged lines are skipped.
+fn past(run: &Run) -> Vec<EarlierRun> {
     let text = run.header.snapshot.text(ids::probe::RATE_HISTORY).unwrap_or_default();
-    let mut past: Vec<Past> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut past: Vec<EarlierRun> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     past.sort_by(|one, other| one.started.cmp(&other.started));
     past
 }
 
 impl Suite<'_> {
-    /// Which components move from run to run; those whose data may lie in caches are left out.
-    pub fn moving(&self, machine: &Machine) -> Moving<'_> {
+    /// Which components vary from run to run; memory components whose data may lie in caches do not
+    /// count.
+    pub fn moving(&self, machine: &Machine) -> MovingComponents<'_> {
         let small = || self.parts.iter().filter(|part| !part.is_memory());
         let memory = || self.parts.iter().filter(|part| part.is_memory() && fits(part, machine).is_none());
         let moved: Vec<&str> = small().filter(|part| part.swings().is_some()).map(Part::name).collect();
         let still: Vec<&str> = small().filter(|part| part.holds_still()).map(Part::name).collect();
         let memory_moves = memory().any(|part| part.swings().is_some()) && !memory().any(Part::holds_still);
         match () {
-            () if !moved.is_empty() => Moving::Others(moved),
+            () if !moved.is_empty() => MovingComponents::Others(moved),
             () if memory_moves && !still.is_empty() && still.len() == small().count() => {
-                Moving::Memory(still)
+                MovingComponents::Memory(still)
             }
-            () => Moving::Open,
+            () => MovingComponents::Open,
         }
     }
 
-    /// Which run of the suite since boot this one is, from 1; `None` where the boot is not known.
+    /// The number of this run of the suite since boot, from 1; `None` if the boot is unknown.
     pub fn ordinal_since_boot(&self, run: &Run) -> Option<usize> {
         let boot = run.header.boot_id.as_ref()?;
         Some(1 + self.past.iter().filter(|past| past.boot_id.as_ref() == Some(boot)).count())
     }
 
-    /// Boots that earlier runs and this one belong to.
+    /// The number of boots of this and the earlier runs.
     pub fn boots(&self, run: &Run) -> usize {
         let ids =
             self.past.iter().filter_map(|past| past.boot_id.as_ref()).chain(run.header.boot_id.as_ref());

@@ -2,7 +2,7 @@
 
 pub mod swept;
 
-use self::swept::{Charted, Facet, advice, words};
+use self::swept::{Facet, MetricGrid, advice, words};
 use super::words::{capital, figure, shell};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
@@ -62,14 +62,14 @@ fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
         let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
         // Where only a huge effect would have been seen, that none was is no finding; the section
         // says it.
-        let tells = |charted: &&Charted| charted.surface.matters.yes || charted.is_fine();
+        let tells = |charted: &&MetricGrid| charted.surface.matters.yes || charted.is_sensitive();
         findings.extend(both.filter(tells).map(|charted| effect_of(swept.sweep, facet, charted)));
     }
     Some(findings)
 }
 
-fn effect_of(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Finding {
-    let whose = match facet.words.as_str() {
+fn effect_of(sweep: &Sweep, facet: &Facet, charted: &MetricGrid) -> Finding {
+    let whose = match facet.label.as_str() {
         "" => charted.title.clone(),
         words => format!("{} ({words})", charted.title),
     };
@@ -104,7 +104,7 @@ fn fact(label: &str, value: String) -> Fact {
 }
 
 /// The noise of the map, what was asked of it, and its level before.
-fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
+fn fit_facts(sweep: &Sweep, charted: &MetricGrid) -> Vec<Fact> {
     let surface = &charted.surface;
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
     let floor = percent(surface.matters.floor.exp() - 1.0);
@@ -117,9 +117,9 @@ fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
     facts.extend(
         charted.clock.map(|ghz| fact("all passes brought to one core clock", format!("{ghz:.2} GHz"))),
     );
-    facts.extend(surface.answers.iter().map(|answer| {
+    facts.extend(surface.test_results.iter().map(|answer| {
         let said = format!("{} ({})", words::answer(sweep, answer), p_words(answer.adjusted));
-        fact(&words::asked(sweep, answer.asked), said)
+        fact(&words::asked(sweep, answer.hypothesis), said)
     }));
     let level = figure(surface.control_level, &charted.metric.unit);
     facts.push(fact("at the setting before", format!("{level} ({})", words::before(sweep))));
@@ -127,10 +127,10 @@ fn fit_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
 }
 
 /// What the knobs do, where they matter.
-fn effect_words(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
+fn effect_words(sweep: &Sweep, charted: &MetricGrid, whose: &str) -> String {
     let (knobs, before) = (words::knobs(sweep), words::before(sweep));
     match charted.surface.best.first() {
-        _ if charted.told().next().is_some() => knob_by_knob(sweep, charted, whose),
+        _ if charted.significant_effects().next().is_some() => knob_by_knob(sweep, charted, whose),
         Some(best) if !charted.beats(*best) => {
             let ratios = (0..charted.cells).filter_map(|cell| charted.ratio(cell));
             let most = ratios.map(|ratio| ratio.ln().abs()).fold(0.0, f64::max).exp() - 1.0;
@@ -145,7 +145,7 @@ fn effect_words(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
     }
 }
 
-fn region_facts(sweep: &Sweep, charted: &Charted) -> Vec<Fact> {
+fn region_facts(sweep: &Sweep, charted: &MetricGrid) -> Vec<Fact> {
     let region_fact = |(index, region): (usize, &Region)| {
         let why = words::why(charted, region.kind, &region.cells);
         let because = if why.is_empty() { String::new() } else { format!(": {why}") };
@@ -162,8 +162,9 @@ fn said(sweep: &Sweep, facet: &Facet) -> String {
 }
 
 /// What each knob does at all values of the other.
-fn knob_by_knob(sweep: &Sweep, charted: &Charted, whose: &str) -> String {
-    let of = |axis: usize| charted.told().filter(move |answer| answer.asked.axis() == Some(axis));
+fn knob_by_knob(sweep: &Sweep, charted: &MetricGrid, whose: &str) -> String {
+    let of =
+        |axis: usize| charted.significant_effects().filter(move |answer| answer.hypothesis.axis() == Some(axis));
     let (matter, silent): (Vec<usize>, Vec<usize>) =
         (0..sweep.axes.len()).partition(|axis| of(*axis).next().is_some());
     let names = |axes: &[usize]| axes.iter().map(|axis| words::name(&sweep.axes[*axis])).collect::<Vec<_>>();
@@ -188,9 +189,9 @@ fn p_words(p: f64) -> String {
     if p <= 0.001 { "p ≤ 0.001".to_string() } else { format!("p = {p:.3}") }
 }
 
-fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
+fn cause_of(sweep: &Sweep, charted: &MetricGrid) -> String {
     let together = words::together(charted);
-    let counted = match (together.as_str(), charted.beside(ids::hackbench::metric::INVOLUNTARY)) {
+    let counted = match (together.as_str(), charted.covariate(ids::hackbench::metric::INVOLUNTARY)) {
         ("", None) => "Nothing was counted that could explain it.".to_string(),
         ("", Some(_)) => format!(
             "Over the whole map neither switches nor waiting follow it closely{}. The regions show where they do.",
@@ -208,7 +209,7 @@ fn cause_of(sweep: &Sweep, charted: &Charted) -> String {
 }
 
 /// The two settings side by side once more.
-fn confirm(sweep: &Sweep, facet: &Facet, charted: &Charted) -> String {
+fn confirm(sweep: &Sweep, facet: &Facet, charted: &MetricGrid) -> String {
     let [columns, _] = sweep.shape();
     let best = charted.surface.best.first().copied().unwrap_or(0);
     let at = [best % columns.max(1), best / columns.max(1)];
@@ -249,9 +250,9 @@ fn trade_of(sweep: &Sweep, facet: &Facet) -> Option<Finding> {
         format!(
             "{} {}, {} {}",
             facet.target.metric.title,
-            words::beside(&facet.target, cell),
+            words::against_before(&facet.target, cell),
             response.metric.title,
-            words::beside(response, cell)
+            words::against_before(response, cell)
         )
     };
     let further = || fact("further settings of the Pareto front", (count - LISTED).to_string());

@@ -1,5 +1,5 @@
-//! Topology that is not as the kernel believes: caches hidden or not shared, threads hidden or
-//! numbered wrongly, CPUs that do not stay where they are.
+//! Topology that differs from what the kernel reports: hidden or separate caches, hidden or wrong
+//! SMT siblings, vCPUs that move.
 
 use super::distances::{
     Contention, Measured, contention, cores_among, groups, reported_llcs, shared_cores, transfers, words,
@@ -84,7 +84,7 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
     }
     let levels: std::collections::BTreeSet<u32> = machine.caches.iter().map(|cache| cache.level).collect();
     let levels: Vec<String> = levels.iter().map(|level| format!("L{level}")).collect();
-    let told = if levels.is_empty() { "none".to_string() } else { levels.join(", ") };
+    let listed = if levels.is_empty() { "none".to_string() } else { levels.join(", ") };
     let by_transfers = by_transfers.as_ref();
     let passed = by_transfers.map(|(((one, other), ns), key)| {
         Fact::new(format!("line transfer between CPU {one} and CPU {other}"), figure(*ns, "ns"), key)
@@ -105,14 +105,14 @@ fn hidden_llc(evidence: &Evidence) -> Option<Vec<Finding>> {
                 Kernel 3.10 then keeps tasks that wake each other together; 5.10 to 6.12 spread them.")
         .facts(passed)
         .facts(by_model.then(|| Fact::new("processor", processor, "/proc/cpuinfo")))
-        .fact("levels of cache that the kernel reports", told, CACHES)
+        .fact("levels of cache that the kernel reports", listed, CACHES)
         .confirm("lscpu -C; assay run --only memory.core-to-core --profile standard --new")
         .advice("Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu \
                  host,l3-cache=on,host-cache-info=on with its sockets, cores and threads).")])
 }
 
-/// What one CPU's loads took before and after another CPU filled the cache, and after it had done
-/// so itself.
+/// The loads of one CPU undisturbed, after another CPU filled the cache, and after it did so
+/// itself.
 fn contention_facts(found: &Contention) -> Vec<Fact> {
     let Contention { cpus: (one, other), bytes, ns, key, .. } = found;
     let labels = [
@@ -123,8 +123,8 @@ fn contention_facts(found: &Contention) -> Vec<Fact> {
     labels.into_iter().zip(ns).map(|(label, ns)| Fact::new(label, figure(*ns, "ns"), key)).collect()
 }
 
-/// The median of all pairs of different cores that are as near as a shared cache, where most of one
-/// CPU's are.
+/// The pair with the median transfer time, of the pairs of different cores that are as near as in
+/// one cache.
 fn shared_pair(machine: &Machine, measured: &Measured) -> Option<((u32, u32), f64)> {
     let mut near: Vec<((u32, u32), f64)> = measured
         .pairs
@@ -197,7 +197,7 @@ fn over_packages(machine: &Machine) -> Option<FindingDraft> {
 fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
     let (clusters, key) = groups(evidence)?;
     let Answer::Levels(levels) = &clusters.answer else { return None };
-    let (cpus, level, parts) = parted(evidence.machine, levels)?;
+    let (cpus, level, parts) = split_cache(evidence.machine, levels)?;
     let (within, beyond) = (figure(level.within, "ns"), figure(level.beyond, "ns"));
     let headline = format!(
         "CPUs {cpus} do not share one L3: lines take {beyond} between {} groups, {within} inside",
@@ -219,7 +219,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
     )
 }
 
-/// Two CPUs of one claimed L3 that do not drive each other's data out of it.
+/// Two CPUs of one reported L3 that do not evict each other's data.
 fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
     let claimed = |one: u32, other: u32| {
         let cache = evidence.machine.last_level_cache(one);
@@ -240,8 +240,8 @@ fn apart_by_contention(evidence: &Evidence) -> Option<FindingDraft> {
     )
 }
 
-/// A claimed cache whose CPUs fall into several groups at a level, these groups cut to its CPUs.
-fn parted<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Level, Vec<Vec<u32>>)> {
+/// A reported cache whose CPUs fall into several groups at a level, with the groups of its CPUs.
+fn split_cache<'a>(machine: &Machine, levels: &'a [Level]) -> Option<(CpuSet, &'a Level, Vec<Vec<u32>>)> {
     let apart = |level: &&Level| level.within >= SHARED_NS.start && level.beyond >= ELSEWHERE_NS;
     levels.iter().filter(apart).find_map(|level| {
         reported_llcs(machine).into_iter().find_map(|cpus| {
@@ -313,8 +313,8 @@ fn hidden_smt(evidence: &Evidence) -> Option<Vec<Finding>> {
         .advice("Pin one busy task per pair, or have the host pass its threads (QEMU: -smp threads=2 with pinned CPUs).")])
 }
 
-/// Of two CPUs that slow each other: whether lines pass between them as only inside a core. `None`:
-/// it cannot be told.
+/// For a run of two CPUs that slow each other: the pair if lines pass between them as fast as
+/// inside a core. `None` if that is unknown.
 fn two_threads(
     found: &Siblings,
     close: Option<&Measured>,
@@ -358,7 +358,7 @@ fn wrong_siblings(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some([contradiction(machine), not_siblings(evidence)].into_iter().flatten().map(finish).collect())
 }
 
-/// Files of the kernel that disagree about cores or packages.
+/// Kernel files that contradict each other about cores or packages.
 fn contradiction(machine: &Machine) -> Option<FindingDraft> {
     let about = ["sibling masks", "SMT siblings are", "share a core by the masks", "the masks are taken"];
     let remark = machine.remarks.iter().find(|remark| about.iter().any(|words| remark.contains(words)))?;
@@ -370,7 +370,7 @@ fn contradiction(machine: &Machine) -> Option<FindingDraft> {
     )
 }
 
-/// Pairs that the kernel calls siblings and that do not slow each other.
+/// Pairs of reported siblings that do not slow each other.
 fn not_siblings(evidence: &Evidence) -> Option<FindingDraft> {
     let machine = evidence.machine;
     let (found, key) = shared_cores(evidence)?;

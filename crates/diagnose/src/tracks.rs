@@ -1,17 +1,17 @@
-//! Quantities over a run's time as the observer and the visits themselves noted them.
+//! Quantities over the time of a run, from the observer and from the visits.
 
 use std::collections::BTreeMap;
 
 use model::{Run, Visit};
 use stats::order::median;
 
-/// One quantity over the time of a run, or why there is none.
+/// One quantity over the time of a run, or why it is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Track {
     pub subject: String,
     pub name: String,
     pub unit: String,
-    /// Time in ms and value, as they were noted; finite.
+    /// Time in ms and value; both finite.
     pub points: Vec<(f64, f64)>,
     pub missing: Option<String>,
 }
@@ -29,17 +29,16 @@ impl Track {
     }
 }
 
-/// More lines than this no observer writes.
-const MOST: usize = 200;
+/// The observer never writes more lines.
+const MAX_LINES: usize = 200;
 
-/// The observer's lines, pieces of one line together, in the order in which they were first seen; a
-/// subject that was looked at and seen later is not missing.
+/// The observer's lines in the order of their first piece, the pieces of each joined.
 pub fn observed(run: &Run) -> Vec<Track> {
     let mut tracks: Vec<Track> = Vec::new();
     let mut known: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in run.time_lines.iter().filter(|line| !line.subject.is_empty()) {
         let key = (line.subject.as_ref(), line.name.as_ref());
-        if !known.contains_key(&key) && tracks.len() == MOST {
+        if !known.contains_key(&key) && tracks.len() == MAX_LINES {
             continue;
         }
         let at = *known.entry(key).or_insert_with(|| {
@@ -58,19 +57,18 @@ pub fn observed(run: &Run) -> Vec<Track> {
     tracks
 }
 
-/// The core clock that each visit met: the median of what was noted beside its windows, with the
-/// time of its begin in ms; visits whose clock is not known are left out.
+/// Start (ms) and core clock (GHz) of each visit with a known clock: the median over its windows.
 pub fn visit_clocks(run: &Run) -> Vec<(f64, f64)> {
     let clock = |visit: &Visit| Some((visit.at_ms, median(&clocks_of(visit))?));
     run.visits.iter().filter_map(clock).filter(|(at, _)| at.is_finite()).collect()
 }
 
-/// Whether any core could run at such a clock: 1 MHz to 100 GHz.
+/// Whether a core could run at this clock: 1 MHz to 100 GHz.
 pub fn is_clock(ghz: &f64) -> bool {
     (1e-3..=100.0).contains(ghz)
 }
 
-/// The core clock beside every window of a visit, GHz; without what no core's clock can be.
+/// The core clock of every window of a visit, GHz; impossible values are left out.
 pub fn clocks_of(visit: &Visit) -> Vec<f64> {
     let columns =
         visit.samples.iter().filter_map(|samples| Some((samples.len(), samples.beside.clock_ghz.as_ref()?)));

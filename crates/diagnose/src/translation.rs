@@ -1,6 +1,8 @@
 //! Huge pages that are translated like small ones.
 
-use super::regions::{HUGE_ENOUGH, MOST_CYCLES, RegionsSeen, SLOW_GHZ, seen};
+use super::regions::{
+    ASSUMED_GHZ, EvaluatedRegions, HUGE_ENOUGH, MAX_CYCLES_WITHOUT_WALK, evaluated_regions,
+};
 use super::words::{bytes, figure, percent};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
@@ -40,16 +42,17 @@ const FIRST_LEVEL: f64 = 262_144.0;
 const SECOND_LEVEL: f64 = 4_194_304.0;
 
 fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let ghz = evidence.core_clock_ghz().unwrap_or(SLOW_GHZ);
-    let most_ns = MOST_CYCLES / ghz;
-    let regions = seen(evidence);
+    let ghz = evidence.core_clock_ghz().unwrap_or(ASSUMED_GHZ);
+    let most_ns = MAX_CYCLES_WITHOUT_WALK / ghz;
+    let regions = evaluated_regions(evidence);
     let regions = regions.iter().find(|own| own.small.is_some());
     let found = match price(evidence, SECOND_LEVEL) {
         Some((second, walks)) => by_source(evidence, second, walks, most_ns)?,
         None => by_regions(regions?),
     };
     let Some((of, facts)) = found else { return Some(Vec::new()) };
-    let most = format!("{} ({MOST_CYCLES:.0} cycles at {})", figure(most_ns, "ns"), figure(ghz, "GHz"));
+    let most =
+        format!("{} ({MAX_CYCLES_WITHOUT_WALK:.0} cycles at {})", figure(most_ns, "ns"), figure(ghz, "GHz"));
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));
     let (headline, cause, advice) = match guest {
         true => (
@@ -72,15 +75,15 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
         Finding::note(SLOW_HUGE_PAGES.id, headline)
             .cause(cause)
             .facts(facts)
-            .facts(regions.into_iter().flat_map(RegionsSeen::facts))
+            .facts(regions.into_iter().flat_map(EvaluatedRegions::facts))
             .fact("a translation without a walk costs at most", most, ids::cpu::CLOCK)
             .confirm("assay run --only memory.data-source,memory.tlb --profile standard --new")
             .advice(advice),
     ])
 }
 
-/// The price by memory.data-source, if it is one of walks; the outer `None`: the block was not on
-/// huge pages.
+/// The price by memory.data-source, if it is that of page walks; the outer `None`: the block was
+/// not on huge pages.
 fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64) -> Option<Option<Priced>> {
     let planned = second.series.planned as u32;
     let shares: Vec<f64> = evidence.visits_of(planned).filter_map(|visit| visit.process.huge_share).collect();
@@ -103,12 +106,16 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
     };
     let prices = [FIRST_LEVEL, SECOND_LEVEL].into_iter().filter_map(|spread| price(evidence, spread));
     let mut facts: Vec<Fact> = prices.map(|(judged, interval)| within(judged, interval)).collect();
-    facts.push(Fact::new("share of huge pages, as the kernel reports", percent(share), second.series.case.key()));
+    facts.push(Fact::new(
+        "share of huge pages, as the kernel reports",
+        percent(share),
+        second.series.case.key(),
+    ));
     Some(Some((figure(of, "ns"), facts)))
 }
 
-/// The price by looks at regions, if most of their huge pages are translated like small ones.
-fn by_regions(own: &RegionsSeen) -> Option<Priced> {
+/// The price by the regions, if most of their huge pages are translated like small ones.
+fn by_regions(own: &EvaluatedRegions) -> Option<Priced> {
     own.small.filter(|small| small.share().low > 0.5)?;
     let price = own.found.price_ns?;
     Some((format!("{} to {}", figure(price.low, ""), figure(price.high, "ns")), Vec::new()))
@@ -117,8 +124,8 @@ fn by_regions(own: &RegionsSeen) -> Option<Priced> {
 /// A price in words, and the facts on which it rests.
 type Priced = (String, Vec<Fact>);
 
-/// What random order over a whole block of local memory costs more than within this spread, with
-/// its interval.
+/// The extra cost of random order over a whole block of local memory against random order within
+/// groups of `wanted` bytes, with its interval.
 fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interval)> {
     let dram = |judged: &&Judged| {
         let series = &judged.series;

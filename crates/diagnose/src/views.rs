@@ -1,5 +1,4 @@
-//! CPUs and caches as the kernel believes them and as a run measured them, ready to be drawn beside
-//! each other.
+//! CPUs and caches as the kernel reports them and as a run measured them, for drawing side by side.
 
 use super::distances::reported_llcs;
 use super::ladder::ladder;
@@ -10,27 +9,27 @@ use model::CpuSet;
 use stats::clusters::{Answer, Clusters};
 use stats::siblings::Siblings;
 
-/// Both views of one machine.
+/// The reported and the measured view of one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
-    /// CPUs in the order in which those of one group stand together.
+    /// CPUs, those of one group next to each other.
     pub cpus: Vec<u32>,
     /// A way of grouping them: its label, and the groups.
     pub groups: Vec<(String, Vec<Vec<u32>>)>,
-    /// A level of cache: its name, what the kernel says, what was measured.
+    /// Of each level of cache: name, reported size, measured size.
     pub caches: Vec<[String; 3]>,
 }
 
 impl Views {
-    /// The groupings as numbers, a row for each: of each CPU the number of its group, in the order
-    /// in which groups come; `None` for a CPU that no group has.
-    pub fn painted(&self) -> Vec<(String, Vec<Option<usize>>)> {
-        self.groups.iter().map(|(label, sets)| (label.clone(), painted(&self.cpus, sets))).collect()
+    /// One row per grouping: the group number of each CPU, in order of first appearance; `None` for
+    /// a CPU without a group.
+    pub fn group_numbers(&self) -> Vec<(String, Vec<Option<usize>>)> {
+        self.groups.iter().map(|(label, sets)| (label.clone(), numbered(&self.cpus, sets))).collect()
     }
 }
 
 /// The number of each CPU's set, in the order in which the sets come.
-fn painted(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
+fn numbered(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
     let mut numbers: Vec<usize> = Vec::new();
     cpus.iter()
         .map(|cpu| {
@@ -44,7 +43,7 @@ fn painted(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// What the kernel believes, and what a run measured; `None` of a machine that tells of no CPU.
+/// The views of a run; `None` if the machine lists no CPU.
 pub(super) fn views(diagnosis: &Diagnosis) -> Option<Views> {
     let machine = &diagnosis.machine;
     let mut cpus: Vec<u32> = machine.cpus.online.iter().collect();
@@ -62,7 +61,7 @@ pub(super) fn views(diagnosis: &Diagnosis) -> Option<Views> {
     Some(Views { cpus, groups, caches: caches(diagnosis) })
 }
 
-/// Packages, nodes, caches and cores, from the widest to the nearest, believed before measured.
+/// Packages, nodes, caches and cores from the widest to the nearest, reported before measured.
 fn groupings(
     machine: &Machine,
     cpus: &[u32],
@@ -92,7 +91,7 @@ fn groupings(
     }
     row("core, reported", machine.cpus.cores.iter().flatten().map(|core| listed(&core.cpus)).collect());
     if let Some(found) = cores.filter(|found| found.cannot_tell.is_none()) {
-        // CPUs of which a pair is open belong to nobody yet.
+        // CPUs with an undecided pair stand in no group.
         let mut sets = found.cores();
         let open: Vec<u32> = found.open.iter().flat_map(|(one, other)| [*one, *other]).collect();
         let alone =
@@ -134,7 +133,7 @@ mod tests {
     #[test]
     fn letters_go_by_first_appearance_and_gaps_stay() {
         assert_eq!(
-            painted(&[4, 0, 5, 1, 9], &[vec![0, 1], vec![4, 5]]),
+            numbered(&[4, 0, 5, 1, 9], &[vec![0, 1], vec![4, 5]]),
             [Some(0), Some(1), Some(0), Some(1), None]
         );
     }

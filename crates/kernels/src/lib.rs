@@ -1,10 +1,10 @@
-//! The timed loops, in assembly where the compiler would decide what is measured.
+//! The timed loops; in assembly wherever the compiler would otherwise decide what is measured.
 //!
-//! `x86_64.rs` and `aarch64.rs` export the same names; nothing above this folder knows the
-//! architecture. Every kernel has a portable equal that computes the same answer, so that a wrong
-//! answer shows a wrong kernel or a faulty core.
+//! `x86_64.rs` and `aarch64.rs` export the same names; no other crate knows the architecture. Every
+//! kernel has a portable counterpart that computes the same answer, so a wrong answer shows a wrong
+//! kernel or a faulty core.
 //!
-//! Invariant: reads no clock: whoever times a loop does so from outside.
+//! Invariant: reads no clock; callers time the loops from outside.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
@@ -20,7 +20,7 @@ mod faults;
 pub mod rate;
 mod ring;
 mod streams;
-pub mod widest;
+pub mod vectors;
 pub mod work;
 
 pub use arithmetic::Arithmetic;
@@ -33,7 +33,7 @@ pub use machine_code::{
 pub use ring::{LINE_BYTES, Ring};
 pub use streams::{BLOCK_BYTES, LAST_WORDS, Op, Stream, array_bytes, streams};
 
-/// Additions and multiplications that one call of a chain unrolls.
+/// Additions or multiplications in one unrolled round of a chain.
 pub const CHAIN_UNROLL: u64 = 64;
 
 /// What [`add_chain`] must return.
@@ -59,17 +59,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_compute_what_they_should() {
+    fn chains_compute_their_expected_answers() {
         for rounds in [1, 2, 17, 1000] {
             assert_eq!(add_chain(rounds, 5, 3), add_chain_answer(rounds, 5, 3));
             assert_eq!(multiply_chain(rounds, 5, 3), multiply_chain_answer(rounds, 5, 3));
         }
         assert_eq!(add_chain_answer(2, 1, 1), 129);
-        assert_eq!(multiply_chain_answer(1, 1, 2), 0, "2^64 wraps to nothing");
+        assert_eq!(multiply_chain_answer(1, 1, 2), 0, "2^64 wraps to 0");
     }
 
     #[test]
-    fn the_raw_system_call_answers_with_our_process() {
+    fn the_raw_system_call_returns_this_process_id() {
         assert_eq!(process_ids(10), u64::from(std::process::id()) * 10);
     }
 }

@@ -1,7 +1,7 @@
-//! What each copy of the rate suite computes, in the manner of SPEC CPU's rate.
+//! The components of the rate suite, which resembles the rate metrics of SPEC CPU.
 //!
 //! A component is a file in `rate/` with a [`Component`] and a line in [`components!`].
-//! `bench::rate` makes its copies, starts them together and times them.
+//! `bench::rate` makes copies of it, starts them at the same time and times them.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,8 @@ use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
 use sys::block::Arena;
 
-/// What a component is built to need; what bounds it on a machine, only an experiment shows.
+/// The resource that a component is built to need. Which one bounds it on a host, only an experiment
+/// shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
     /// Streams through memory.
@@ -18,14 +19,14 @@ pub enum Character {
     Latency,
     /// Floating point in caches.
     FloatingPoint,
-    /// Integers in caches, branches that can be predicted.
+    /// Integers in caches, predictable branches.
     Integer,
-    /// Integers in caches, branches that cannot.
+    /// Integers in caches, unpredictable branches.
     Branchy,
 }
 
 impl Character {
-    /// As it stands in run files, for the pure side.
+    /// Its name in run files.
     pub const fn name(self) -> &'static str {
         match self {
             Character::Bandwidth => "memory bandwidth",
@@ -36,7 +37,7 @@ impl Character {
         }
     }
 
-    /// Whether its data fill the footprint that was asked for.
+    /// Whether its data fill the requested footprint.
     pub const fn fills_memory(self) -> bool {
         matches!(self, Character::Bandwidth | Character::Latency)
     }
@@ -54,48 +55,47 @@ pub struct Component {
     pub method: &'static str,
     pub source: &'static str,
     pub character: Character,
-    /// What a unit of work is, plural: "cell updates".
+    /// Name of its units of work, plural: "cell updates".
     pub units: &'static str,
     /// Million units per second of one copy on the reference machine: ratio 1.
     pub reference: f64,
-    /// The answer for a arena of [`STANDARD_BYTES`], by any CPU.
-    pub answer: u64,
-    /// Makes the data for a copy in at most `arena.bytes`; what does not grow with it takes what it
-    /// needs.
+    /// The checksum for an arena of [`STANDARD_BYTES`], on every CPU.
+    pub expected_checksum: u64,
+    /// Makes the data of a copy: at most `arena.bytes` if they fill the footprint, else a fixed
+    /// size.
     pub make: fn(&mut Arena) -> anyhow::Result<Box<dyn Work>>,
 }
 
 impl Component {
-    /// As users name it: the id without its group.
+    /// Its name for users: the id without its group.
     pub fn name(&self) -> &'static str {
         let id: &'static str = self.id.into();
         id.strip_prefix("rate.").unwrap_or(id)
     }
 }
 
-/// The arena whose answers are stored.
+/// Size of the arena for [`Component::expected_checksum`], bytes.
 pub const STANDARD_BYTES: u64 = 64 << 20;
 
-/// One copy's data, ready to be worked on again and again.
+/// The data of one copy.
 pub trait Work {
-    /// The fixed work once, from the same start every time; this is what is timed. Where it has
-    /// equal steps of a millisecond and more, it notes the end of each in its arena's record
-    /// (`sys::steps`).
+    /// Does the fixed work once, always from the same initial state; this is timed. If it has equal
+    /// steps of 1 ms or more, it records the end of each (`sys::steps`).
     fn iterate(&mut self);
     /// Units of work in one iteration.
     fn units(&self) -> u64;
-    /// Whether the last iteration's result is right, by the problem's own mathematics, and its
+    /// Checks the last iteration's result by the mathematics of its problem and returns its
     /// checksum: the same bits on every CPU and in every iteration.
-    fn answer(&mut self) -> Result<u64, String>;
-    /// Bytes that it really uses.
+    fn verify(&mut self) -> Result<u64, String>;
+    /// Bytes that it uses.
     fn bytes(&self) -> u64;
 }
 
-/// SplitMix64 (Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014): the
-/// data of every component.
-pub(crate) struct Mix(pub u64);
+/// The random numbers of all components: SplitMix64 (Steele, Lea & Flood, *Fast Splittable
+/// Pseudorandom Number Generators*, 2014).
+pub(crate) struct Rng(pub u64);
 
-impl Mix {
+impl Rng {
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -104,24 +104,24 @@ impl Mix {
         z ^ (z >> 31)
     }
 
-    /// 0 to below `below`.
+    /// A number in `0..below`.
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(below)) >> 64) as u64
     }
 
-    /// 0 to below 1.
+    /// A number in 0..1.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// A checksum that no single changed bit, no swap and no shift leaves as it was.
+/// A checksum that changes with every flipped bit, swap and shift of its words.
 #[derive(Clone, Copy)]
-pub(crate) struct Sum(u64);
+pub(crate) struct Checksum(u64);
 
-impl Sum {
-    pub fn new() -> Sum {
-        Sum(0x243f_6a88_85a3_08d3)
+impl Checksum {
+    pub fn new() -> Checksum {
+        Checksum(0x243f_6a88_85a3_08d3)
     }
 
     pub fn word(&mut self, word: u64) {

@@ -1,5 +1,5 @@
-//! The journal: what was changed, on the disk before it is changed, so that whoever comes next can
-//! put it back.
+//! The journal of changed settings, written to disk before each change, so that a later process
+//! can restore them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,11 +17,11 @@ pub struct Entry {
     pub knob: String,
     /// Below the root that the journal names.
     pub file: String,
-    /// The value before our first change.
+    /// The value before Assay's first change.
     pub before: String,
-    /// The last value that is known to have been ours and the one that was to follow it: a crash
-    /// may leave either.
-    pub ours: Vec<String>,
+    /// The last value that Assay set and the next one: a crash may leave either.
+    #[serde(rename = "ours")]
+    pub assay_values: Vec<String>,
 }
 
 /// Who changed what in which boot.
@@ -32,41 +32,41 @@ pub struct Journal {
     pub boot_id: Option<String>,
     pub root: PathBuf,
     pub pid: u32,
-    /// Start time of that process in the kernel's ticks: process numbers are given again.
+    /// Start time of that process in clock ticks since boot: process numbers are reused.
     #[serde(default)]
     pub start_ticks: Option<u64>,
     pub entries: Vec<Entry>,
 }
 
 const SCHEMA: u32 = 1;
-/// In bytes; every knob of thousands of CPUs takes less, so that a longer one is not Assay's.
-const LONGEST: u64 = 16 << 20;
+/// Larger than the journal of every setting of thousands of CPUs.
+const MAX_BYTES: u64 = 16 << 20;
 
 impl Journal {
-    /// An empty one of this process.
-    pub fn own(root: &Path, boot_id: Option<String>) -> Journal {
+    /// An empty journal of this process.
+    pub fn new(root: &Path, boot_id: Option<String>) -> Journal {
         let pid = std::process::id();
-        let start_ticks = start_of(pid);
+        let start_ticks = start_ticks_of(pid);
         Journal { schema: SCHEMA, boot_id, root: root.to_path_buf(), pid, start_ticks, entries: Vec::new() }
     }
 
-    /// What a text says below this root in this boot. Blanks, which a power cut leaves, have no
-    /// entries; nor has another boot's by another version: the changes ended with their boot.
+    /// Parses a journal for this root and boot. Blanks, which a power cut leaves, have no entries.
+    /// Nor has another version's journal of another boot: the reboot undid its changes.
     fn of_text(text: &str, root: &Path, boot_id: Option<String>) -> Result<Journal, String> {
-        let ended = |boot_id, pid| Journal { boot_id, pid, start_ticks: None, ..Journal::own(root, None) };
+        let ended = |boot_id, pid| Journal { boot_id, pid, start_ticks: None, ..Journal::new(root, None) };
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
         if text.is_empty() {
             return Ok(ended(boot_id, 0));
         }
-        let told = |error: serde_json::Error| {
-            format!("cannot be parsed ({error}): restore by hand the settings that it names, and remove it")
+        let unreadable = |error: serde_json::Error| {
+            format!("cannot be parsed ({error}): restore by setter the settings that it names, and remove it")
         };
-        let value: Value = serde_json::from_str(text).map_err(told)?;
+        let value: Value = serde_json::from_str(text).map_err(unreadable)?;
         let found = match Journal::deserialize(&value) {
             Ok(journal) if journal.schema > SCHEMA => {
                 Err("is from a newer version of assay: use that to restore".to_string())
             }
-            found => found.map_err(told),
+            found => found.map_err(unreadable),
         };
         let noted = value["boot_id"].as_str().map(str::to_string);
         let is_over = noted.is_some() && boot_id.is_some() && noted != boot_id;
@@ -81,45 +81,43 @@ impl Journal {
 
     /// Whether the process that wrote it still runs.
     pub fn owner_lives(&self) -> bool {
-        self.start_ticks.is_some() && start_of(self.pid) == self.start_ticks
+        self.start_ticks.is_some() && start_ticks_of(self.pid) == self.start_ticks
     }
 }
 
-/// When a process that still runs was started, in ticks since the boot; `None` where it is gone or
-/// only waits to be reaped.
-pub fn start_of(pid: u32) -> Option<u64> {
+/// Start time of a running process in clock ticks since boot; `None` if it has ended or is a
+/// zombie.
+pub fn start_ticks_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in brackets may hold anything.
+    // The name in brackets may contain anything.
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok()).flatten()
 }
 
-/// Opens a plain file of this user's that has one name: what a link leads to is neither locked nor
-/// obeyed.
-fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+/// Opens a plain file of this user with one link, and follows no symbolic link.
+fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(careful.bits() as i32).open(path)?;
     let found = file.metadata()?;
     let euid = rustix::process::geteuid().as_raw();
-    match found.is_file() && found.uid() == euid && found.nlink() == 1 {
-        true => Ok(file),
-        false => Err(io::Error::other(
-            "it is not a plain file of this user with one link: check it, and remove it",
-        )),
+    if found.is_file() && found.uid() == euid && found.nlink() == 1 {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a plain file of this user with one link: check it, and remove it"))
     }
 }
 
-/// Makes the folder of journals, for its user only, whatever the umask lets others do.
+/// Makes the folder of journals, accessible to its user only.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// The folder that holds the journal and the lock of whoever changes knobs.
+/// The folder of the journal and of the lock for changing settings.
 #[derive(Clone, Debug)]
 pub struct Store(pub PathBuf);
 
-/// Held by the one process that may change knobs; the kernel takes it back when that process dies.
+/// Held by the one process that may change settings; the kernel frees it when the process dies.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -130,10 +128,11 @@ impl Store {
         self.0.join("knobs.json")
     }
 
-    /// The lock; `None` while somebody else has it.
+    /// The lock; `None` while another process has it.
     pub fn lock(&self) -> anyhow::Result<Option<Lock>> {
         let path = self.0.join("knobs.lock");
-        let open = || own(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600), &path);
+        let open =
+            || open_own(OpenOptions::new().create(true).truncate(false).write(true).mode(0o600), &path);
         make_folder(&self.0).with_context(|| format!("cannot make the folder {}", self.0.display()))?;
         let file = open().with_context(|| format!("cannot open {}", path.display()))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -143,22 +142,22 @@ impl Store {
         }
     }
 
-    /// The journal that is there, if one is: what it says below this root in this boot.
+    /// The journal for this root and boot, if there is one.
     pub fn read(&self, root: &Path, boot_id: Option<String>) -> anyhow::Result<Option<Journal>> {
         let path = self.file();
         let open_to_others = |file: &File| Ok::<bool, io::Error>(file.metadata()?.mode() & 0o022 != 0);
         let read = |file: File| match file.metadata()?.len() {
             _ if open_to_others(&file)? => Err(io::Error::other(
-                "users other than its owner may write to it: check it, restore by hand what is Assay's, and \
+                "users other than its owner may write to it: check it, restore by setter what is Assay's, and \
                   remove it",
             )),
-            bytes if bytes > LONGEST => Err(io::Error::other(format!(
-                "it has {bytes} bytes, more than Assay's limit of {LONGEST}: restore by hand the settings \
+            bytes if bytes > MAX_BYTES => Err(io::Error::other(format!(
+                "it has {bytes} bytes, more than Assay's limit of {MAX_BYTES}: restore by setter the settings \
                   that it names, and remove it"
             ))),
-            _ => io::read_to_string(file.take(LONGEST)),
+            _ => io::read_to_string(file.take(MAX_BYTES)),
         };
-        let text = match own(OpenOptions::new().read(true), &path).and_then(read) {
+        let text = match open_own(OpenOptions::new().read(true), &path).and_then(read) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -172,23 +171,23 @@ impl Store {
         }
     }
 
-    /// Replaces the journal; it is on the disk when this returns. One without entries is removed,
-    /// and what a session wrote of its next one when it was cut off.
+    /// Replaces the journal and syncs it to disk. Without entries it is removed, with any half-written
+    /// successor.
     pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
         let path = self.file();
         let fresh = self.0.join("knobs.json.new");
-        let away = |file: &Path| match fs::remove_file(file) {
+        let remove = |file: &Path| match fs::remove_file(file) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         };
         let replace = || -> io::Result<()> {
             if journal.entries.is_empty() {
-                away(&path)?;
-                away(&fresh)?;
+                remove(&path)?;
+                remove(&fresh)?;
                 return self.sync();
             }
-            // What a link there points to is not written to: the link goes.
-            away(&fresh)?;
+            // Removes a link instead of writing to its target.
+            remove(&fresh)?;
             let mut file = File::options().write(true).create_new(true).mode(0o600).open(&fresh)?;
             file.write_all(&serde_json::to_vec_pretty(journal)?)?;
             file.write_all(b"\n")?;

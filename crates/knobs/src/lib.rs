@@ -1,12 +1,11 @@
-//! Kernel knobs: one name each, the file of the running kernel behind it, and the promise that
-//! whatever is turned is turned back.
+//! Kernel settings (knobs): one name each, the file of the running kernel behind it, and the promise
+//! that every change is restored.
 //!
-//! A change stands in a journal on the disk before it is made. It is undone when the session ends
-//! in whatever way, by `assay restore`, and by the next measurement after a session that was
-//! killed; in the same boot only, and only where the value is still ours. A watchdog beside the
-//! session does it as soon as that is killed. Knobs are rows of [`table`].
+//! A change is in a journal on disk before it is made. It is undone when the session ends, by a
+//! watchdog process after a kill, by `assay restore`, or by the next run: in the same boot only, and
+//! only if the value is still Assay's. Knobs are rows of [`table`].
 //!
-//! Invariant: what is changed was in the journal before, and is put back after.
+//! Invariant: each change is in the journal first, and is restored.
 
 #![forbid(unsafe_code)]
 
@@ -17,44 +16,44 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-mod alone;
-mod hand;
+mod exclusive;
 mod journal;
 pub mod profile;
+mod setter;
 pub mod table;
 pub mod task;
 pub mod watchdog;
 
-pub use alone::Alone;
-pub use hand::{EmergencyRestore, KnobSetter};
+pub use exclusive::SweepLock;
 use journal::{Entry, Journal, Lock, Store};
-pub use journal::{make_folder, start_of};
+pub use journal::{make_folder, start_ticks_of};
+pub use setter::{EmergencyRestore, KnobSetter};
 use table::{Form, Named};
 
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
 const STATE_VARIABLE: &str = "ASSAY_STATE";
 const CPUS: &str = "/sys/devices/system/cpu";
-/// CPUs cannot be switched while the kernel suspends or replugs others, and a lock's last holder
-/// may be about to go: tried again this often, this far apart.
+/// Attempts to write or lock: the kernel refuses to switch CPUs while it suspends or replugs others,
+/// and a lock's last holder may be about to end.
 const TRIES: u32 = 20;
 const TRIES_AFTER_A_KILL: u32 = 300;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
-/// Where root's sessions keep their journal.
-fn of_system(root: &Path) -> PathBuf {
+/// The folder of the journal of root's sessions.
+fn system_folder(root: &Path) -> PathBuf {
     root.join("var/lib/assay")
 }
 
-/// The knobs of the machine below a root folder, with the place of their journal.
+/// The settings of the system below a root folder, with the place of their journal.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     root: PathBuf,
     store: Store,
-    /// What starts a watchdog beside a session; `None`: none is wanted.
+    /// The program of watchdogs; `None`: no watchdog.
     watchdog: Option<PathBuf>,
 }
 
-/// A knob as this kernel has it.
+/// A setting with its files on this kernel.
 #[derive(Clone, Debug)]
 pub struct Located {
     name: String,
@@ -63,14 +62,14 @@ pub struct Located {
 }
 
 impl Located {
-    /// Where it is, for people: the first of its files.
+    /// The first of its files, to show.
     pub fn place(&self) -> &str {
         self.files.first().map_or("", String::as_str)
     }
 }
 
 impl Knobs {
-    /// `root`: `/`, or the folder of a tree that stands for a machine, which keeps its own journal.
+    /// `root`: `/`, or the folder of a synthetic tree, which has its own journal.
     pub fn of(root: &Path) -> Knobs {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -78,15 +77,18 @@ impl Knobs {
             let home = || variable("HOME").map(|home| home.join(".local/state"));
             variable("XDG_STATE_HOME").or_else(home).map(|folder| folder.join("assay"))
         };
-        let usual = || match rustix::process::geteuid().is_root() || root != Path::new("/") {
-            true => of_system(root),
-            false => users().unwrap_or_else(|| of_system(root)),
+        let usual = || {
+            if rustix::process::geteuid().is_root() || root != Path::new("/") {
+                system_folder(root)
+            } else {
+                users().unwrap_or_else(|| system_folder(root))
+            }
         };
         let store = Store(variable(STATE_VARIABLE).unwrap_or_else(usual));
         Knobs { root: root.to_path_buf(), store, watchdog: None }
     }
 
-    /// The same, whose sessions have a watchdog beside them.
+    /// The same, with a watchdog for each session.
     pub fn watched(self) -> Knobs {
         Knobs { watchdog: watchdog::program(), ..self }
     }
@@ -96,15 +98,15 @@ impl Knobs {
         &self.store.0
     }
 
-    /// A watchdog of this process, where one is wanted and can be started.
+    /// A watchdog of this process, if one is wanted and can be started.
     pub fn watchdog(&self) -> Option<watchdog::Watchdog> {
         let program = self.watchdog.as_ref()?;
         watchdog::Watchdog::start(program, &self.root, &self.store.0)
     }
 
-    /// The journal of root's sessions, where it is another one than ours and notes changed knobs.
-    fn of_root(&self) -> Option<PathBuf> {
-        let of_root = Store(of_system(&self.root));
+    /// The journal of root's sessions, if it exists and is not this user's.
+    fn journal_of_root(&self) -> Option<PathBuf> {
+        let of_root = Store(system_folder(&self.root));
         (of_root.0 != self.store.0 && of_root.file().exists()).then(|| of_root.file())
     }
 
@@ -120,7 +122,7 @@ impl Knobs {
         self.text("/proc/sys/kernel/random/boot_id").ok()
     }
 
-    /// Where this kernel has a knob; why it has none, and what it has instead.
+    /// The files of a setting on this kernel; an error says why it has none, and what to use instead.
     pub fn locate(&self, name: &str) -> Result<Located, String> {
         let named = Named::of(name).ok_or_else(|| unknown(name))?;
         let kernel = self.text("/proc/sys/kernel/osrelease").ok();
@@ -158,11 +160,10 @@ impl Knobs {
             return Err(format!("{lacks}; {}", row.instead));
         }
         let looked: Vec<&str> = places.iter().map(|(pattern, ..)| pattern.as_str()).collect();
-        let debugfs = match looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
-            true => {
-                "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
-            }
-            false => "",
+        let debugfs = if looked.iter().any(|file| table::is_debugfs(file)) && !self.has_debugfs() {
+            "; debugfs is not mounted at /sys/kernel/debug (as root: mount -t debugfs none /sys/kernel/debug)"
+        } else {
+            ""
         };
         let instead = match &named {
             Named::Row(row) if !row.instead.is_empty() && row.from.is_none() && row.until.is_none() => {
@@ -204,16 +205,16 @@ impl Knobs {
             .ok_or_else(|| io::Error::other(format!("{file} contains {text:?}, which marks no value")))
     }
 
-    /// What a knob is set to, be it the kernel's or our own tasks'; why that cannot be told.
+    /// The present value of a kernel or task setting; an error says why it is unknown.
     pub fn current(&self, name: &str) -> Result<String, String> {
-        if task::is_one(name) {
+        if task::is_task_knob(name) {
             return task::value(name);
         }
         let located = self.locate(name)?;
         self.value(&located).map_err(|error| format!("{} cannot be read: {error}", located.place()))
     }
 
-    /// Why a knob cannot be set to this value on this machine by this user; `None`: it can.
+    /// Why this user cannot set this value on this host; `None` if that is possible.
     pub fn unmet(&self, name: &str, value: &str) -> Option<String> {
         let Some(named) = Named::of(name) else { return Some(unknown(name)) };
         if let Err(why) = named.values().canonical(name, value) {
@@ -233,7 +234,7 @@ impl Knobs {
         self.unmet_smt(&located, &current).or_else(|| self.unwritable(&located))
     }
 
-    /// Why a knob cannot be written by this user; `None`: it can.
+    /// Why this user cannot write a setting; `None` if that is possible.
     pub fn unwritable(&self, knob: &Located) -> Option<String> {
         knob.files.iter().find_map(|file| {
             let opened = fs::OpenOptions::new().write(true).open(self.path(file));
@@ -274,8 +275,8 @@ impl Knobs {
     fn write(&self, file: &str, form: &Form, value: &str) -> io::Result<()> {
         let path = self.path(file);
         if self.root != Path::new("/") {
-            // A kernel's file takes a value whole or not at all. A synthetic tree's is replaced
-            // whole, so that a kill never leaves it empty.
+            // The kernel takes a value atomically. A file of a synthetic tree is replaced, so that a
+            // kill never leaves it empty.
             let before = fs::read_to_string(&path)?;
             let fresh = path.with_extension("assay-new");
             fs::write(&fresh, form.text_after(&before, value))?;
@@ -295,17 +296,16 @@ impl Knobs {
         }
     }
 
-    /// Puts back what a session that is gone has left changed; says in sentences what it did,
-    /// nothing where nothing was left. An error: a session that lives has knobs changed, or
-    /// something could not be put back.
+    /// Restores what an ended session left changed, and returns a sentence per setting. It is an error
+    /// if a live session has settings changed, or something could not be restored.
     pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
-        if let Some(journal) = self.of_root() {
+        if let Some(journal) = self.journal_of_root() {
             bail!(
                 "root's journal {} lists settings that a session changed: run `assay restore` as root",
                 journal.display()
             );
         }
-        if self.noted()?.is_none() {
+        if self.journal()?.is_none() {
             return Ok(Vec::new());
         }
         match self.claim()? {
@@ -314,12 +314,12 @@ impl Knobs {
         }
     }
 
-    /// The journal that is there, if one is.
-    fn noted(&self) -> anyhow::Result<Option<Journal>> {
+    /// The journal, if there is one.
+    fn journal(&self) -> anyhow::Result<Option<Journal>> {
         self.store.read(&self.root, self.boot_id())
     }
 
-    /// The lock, after everything that was left has been put back; or who has it.
+    /// Takes the lock and restores what an ended session left; or says which process has the lock.
     fn claim(&self) -> anyhow::Result<Result<(Lock, Vec<String>), String>> {
         let owner = |journal: Option<&Journal>| match journal {
             Some(journal) => format!("process {} of assay has changed kernel settings", journal.pid),
@@ -330,17 +330,17 @@ impl Knobs {
             if let Some(lock) = self.store.lock()? {
                 break lock;
             }
-            // A child of a session that was just killed may hold its lock until it is gone too, and
-            // its watchdog until everything is back.
-            let journal = self.noted().ok().flatten().filter(|journal| !journal.entries.is_empty());
-            let most = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
-            if tries >= most || journal.as_ref().is_some_and(Journal::owner_lives) {
+            // A child of a killed session may hold the lock until it ends, and the watchdog until
+            // everything is restored.
+            let journal = self.journal().ok().flatten().filter(|journal| !journal.entries.is_empty());
+            let max_tries = if journal.is_some() { TRIES_AFTER_A_KILL } else { TRIES };
+            if tries >= max_tries || journal.as_ref().is_some_and(Journal::owner_lives) {
                 return Ok(Err(owner(journal.as_ref())));
             }
             tries += 1;
             std::thread::sleep(BETWEEN_TRIES);
         };
-        let Some(mut journal) = self.noted()? else { return Ok(Ok((lock, Vec::new()))) };
+        let Some(mut journal) = self.journal()? else { return Ok(Ok((lock, Vec::new()))) };
         if journal.owner_lives() && journal.pid != std::process::id() {
             return Ok(Err(owner(Some(&journal))));
         }
@@ -374,13 +374,13 @@ impl Knobs {
         Ok(Ok((lock, said)))
     }
 
-    /// Undoes one change. Whether nothing is left to do, and what was done in words.
+    /// Undoes one change. Returns whether nothing is left to do, and a sentence about it.
     fn undo(&self, entry: &Entry) -> (bool, Option<String>) {
-        let Entry { knob, file, before, ours } = entry;
+        let Entry { knob, file, before, assay_values } = entry;
         let Some(form) = Named::of(knob).and_then(|named| named.form_of(file)) else {
             return (
                 false,
-                Some(format!("the setting {knob} of {file} is unknown here: restore {before} by hand")),
+                Some(format!("the setting {knob} of {file} is unknown here: restore {before} by setter")),
             );
         };
         let current = match self.value_of(file, &form) {
@@ -393,11 +393,11 @@ impl Knobs {
         if current == *before {
             return (true, None);
         }
-        if !ours.contains(&current) {
+        if !assay_values.contains(&current) {
             let words = format!(
                 "{knob} is {current}: neither its old value ({before}) nor Assay's ({}). Another program \
                   changed it, and it stays so",
-                ours.join(", ")
+                assay_values.join(", ")
             );
             return (true, Some(words));
         }
@@ -408,9 +408,9 @@ impl Knobs {
         }
     }
 
-    /// A hand on the knobs, which has turned none yet.
-    pub fn hand(&self) -> KnobSetter {
-        KnobSetter::on(self.clone())
+    /// A setter that has changed nothing yet.
+    pub fn setter(&self) -> KnobSetter {
+        KnobSetter::new(self.clone())
     }
 }
 

@@ -79,14 +79,13 @@ fn read_with(path: &Path, folders: &[PathBuf]) -> anyhow::Result<Profile> {
     let first =
         text.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']));
     let is_tuned = file.file_name().is_some_and(|name| name == PROFILE) || first.is_some_and(heading);
-    let mut profile = match is_tuned {
-        true => {
-            let mut tuned = Tuned { folders, ..Tuned::default() };
-            let name = folder_name(&file);
-            tuned.read(&name, &file, &text)?;
-            tuned.finish(name)
-        }
-        false => list(&file, &text)?,
+    let mut profile = if is_tuned {
+        let mut tuned = Tuned { folders, ..Tuned::default() };
+        let name = folder_name(&file);
+        tuned.read(&name, &file, &text)?;
+        tuned.finish(name)
+    } else {
+        list(&file, &text)?
     };
     if profile.remarks.len() > MOST_REMARKS {
         profile.remarks.truncate(MOST_REMARKS);
@@ -123,9 +122,10 @@ fn content(file: &Path) -> anyhow::Result<String> {
 /// What a profile is called: by its folder, a list by its file.
 fn folder_name(file: &Path) -> String {
     let whole = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-    let named = match whole.file_name().is_some_and(|name| name == PROFILE) {
-        true => whole.parent().and_then(Path::file_name),
-        false => whole.file_name(),
+    let named = if whole.file_name().is_some_and(|name| name == PROFILE) {
+        whole.parent().and_then(Path::file_name)
+    } else {
+        whole.file_name()
     };
     named.map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
@@ -361,8 +361,7 @@ impl Tuned<'_> {
                     say(
                         &mut remarks,
                         format!(
-                            "{name} of [{section}] calls a function, which Assay does not evaluate: \
-                          {value}"
+                            "{name} of [{section}] calls a function, which Assay does not evaluate: {value}"
                         ),
                     );
                 }

@@ -369,9 +369,10 @@ impl Form {
                     .find_map(|word| within(word, '[', ']').or_else(|| within(word, '(', ')')))
             }
             Form::Feature(feature) => text.split_ascii_whitespace().find_map(|word| {
-                match word.strip_prefix("NO_").unwrap_or(word) == feature {
-                    true => Some(if word == feature { "on" } else { "off" }.to_string()),
-                    false => None,
+                if word.strip_prefix("NO_").unwrap_or(word) == feature {
+                    Some(if word == feature { "on" } else { "off" }.to_string())
+                } else {
+                    None
                 }
             }),
         }
@@ -397,12 +398,13 @@ impl Form {
                 let bare = word.trim_matches(['[', ']', '(', ')']);
                 if bare == value { format!("[{bare}]") } else { bare.to_string() }
             }),
-            Form::Feature(feature) => {
-                words(&|word| match word.strip_prefix("NO_").unwrap_or(word) == feature {
-                    true => self.written(value),
-                    false => word.to_string(),
-                })
-            }
+            Form::Feature(feature) => words(&|word| {
+                if word.strip_prefix("NO_").unwrap_or(word) == feature {
+                    self.written(value)
+                } else {
+                    word.to_string()
+                }
+            }),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Knobs of our own tasks: their slice and their policy, which whatever they start inherits. No
-//! root is needed, and nobody else feels them.
+//! Settings of Assay's own tasks: slice and policy, which child processes inherit. They need no root
+//! and affect no other process.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use anyhow::{Context, bail};
 use super::table::{Named, nanoseconds};
 use sys::sched::{self, Policy};
 
-/// Whether a knob is one of our own tasks.
-pub fn is_one(name: &str) -> bool {
+/// Whether a setting is one of Assay's own tasks.
+pub fn is_task_knob(name: &str) -> bool {
     Named::of(name).is_some_and(|named| named.is_of_tasks())
 }
 
-/// Sets those of a case's knobs that are of tasks, for the calling process and all that it starts
-/// from now on. The policy comes first: a change of policy gives the usual slice again.
+/// Applies a case's task settings to the calling process and its later children. The policy comes
+/// first, because changing it resets the slice.
 pub fn apply(knobs: &BTreeMap<String, String>) -> anyhow::Result<()> {
     if let Some(name) = knobs.get("policy") {
         let policy = Policy::named(name).with_context(|| format!("no policy is called {name:?}"))?;
@@ -36,7 +36,7 @@ fn set_slice(ns: u64) -> anyhow::Result<()> {
     }
 }
 
-/// What the calling task has now; an error says why that cannot be told.
+/// The present value for the calling task; an error says why it is unknown.
 pub fn value(name: &str) -> Result<String, String> {
     match name {
         "policy" => sched::policy().map(|policy| policy.to_string()).map_err(|error| error.to_string()),
@@ -49,12 +49,12 @@ pub fn value(name: &str) -> Result<String, String> {
     }
 }
 
-/// Why our tasks cannot have this value; `None`: they can.
-pub fn unmet(name: &str, value_wanted: &str) -> Option<String> {
+/// Why Assay's tasks cannot have this value; `None` if they can.
+pub fn unmet(name: &str, wanted: &str) -> Option<String> {
     match name {
-        "policy" => match Policy::named(value_wanted) {
+        "policy" => match Policy::named(wanted) {
             Some(policy) => sched::refused(policy),
-            None => Some(format!("no policy is called {value_wanted:?}")),
+            None => Some(format!("no policy is called {wanted:?}")),
         },
         _ => value(name).err(),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hand::lock;
+use super::setter::lock;
 use super::*;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -36,12 +36,12 @@ impl Tree {
         self.knobs.text(CONTROL).expect("it is there")
     }
 
-    /// A hand that has switched SMT off.
+    /// A setter that has switched SMT off.
     fn off(&self) -> KnobSetter {
-        let hand = self.knobs.hand();
-        assert_eq!(hand.set(&off()).expect("it can be set"), ["smt from on to off"]);
+        let setter = self.knobs.setter();
+        assert_eq!(setter.set(&off()).expect("it can be set"), ["smt from on to off"]);
         assert_eq!(self.smt(), "off");
-        hand
+        setter
     }
 
     /// What the next session says.
@@ -69,25 +69,25 @@ fn off() -> BTreeMap<String, String> {
 }
 
 /// What SIGKILL leaves of a session: its journal, and no lock.
-fn killed(hand: KnobSetter) {
-    lock(&hand.state).held = None;
+fn killed(setter: KnobSetter) {
+    lock(&setter.state).changes = None;
     // In a real kill nobody would have put back either.
-    drop(hand);
+    drop(setter);
 }
 
 #[test]
 fn a_session_puts_back_what_it_turned() {
     let tree = Tree::new();
-    let hand = tree.off();
+    let setter = tree.off();
     assert!(tree.knobs.store.file().exists(), "it is noted while it lasts");
-    assert!(hand.set(&off()).expect("it is off").is_empty(), "nothing to turn");
-    assert_eq!(hand.set(&BTreeMap::new()).expect("back"), ["smt is on again (was off)"]);
+    assert!(setter.set(&off()).expect("it is off").is_empty(), "nothing to turn");
+    assert_eq!(setter.set(&BTreeMap::new()).expect("back"), ["smt is on again (was off)"]);
     assert_eq!((tree.smt().as_str(), tree.knobs.store.file().exists()), ("on", false));
     assert!(tree.next().is_empty());
     drop(tree.off());
-    assert_eq!(tree.smt(), "on", "by the hand's own end");
-    let hand = tree.off();
-    hand.last().try_put_back();
+    assert_eq!(tree.smt(), "on", "by the setter's own end");
+    let setter = tree.off();
+    setter.emergency_restore().try_put_back();
     assert_eq!(tree.smt(), "on", "by another thread");
 }
 
@@ -103,25 +103,25 @@ fn killed_after_the_change() {
 #[test]
 fn killed_between_the_journal_and_the_change() {
     let tree = Tree::new();
-    let hand = tree.knobs.hand();
+    let setter = tree.knobs.setter();
     {
-        let mut state = lock(&hand.state);
-        state.hold().expect("nobody else has them");
+        let mut state = lock(&setter.state);
+        state.acquire().expect("nobody else has them");
         state.journal("smt", CONTROL, "on", vec!["off".into()]).expect("a journal");
     }
-    killed(hand);
+    killed(setter);
     assert_eq!(tree.smt(), "on");
     assert!(tree.next().is_empty(), "nothing had happened");
     // The same on the way to the third value: the second one is still ours.
     tree.file(THP, "always [madvise] never");
-    let hand = tree.knobs.hand();
+    let setter = tree.knobs.setter();
     {
-        let mut state = lock(&hand.state);
-        state.hold().expect("nobody else has them");
+        let mut state = lock(&setter.state);
+        state.acquire().expect("nobody else has them");
         state.journal("thp", THP, "madvise", vec!["never".into()]).expect("a journal");
         state.journal("thp", THP, "never", vec!["never".into(), "always".into()]).expect("a journal");
     }
-    killed(hand);
+    killed(setter);
     tree.file(THP, "always madvise [never]");
     assert_eq!(tree.next(), ["thp is madvise again (was never)"]);
     assert_eq!(tree.knobs.text(THP).expect("it is there"), "always [madvise] never");
@@ -141,21 +141,23 @@ fn one_name_for_many_kernels() {
     let tree = Tree::new();
     tree.file("/sys/kernel/debug/sched/min_granularity_ns", "3000000");
     tree.file("/sys/kernel/debug/sched/features", "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
-    let hand = tree.knobs.hand();
+    let setter = tree.knobs.setter();
     let wanted = [("min_granularity_ns", "100000"), ("feature.next_buddy", "on"), ("policy", "batch")];
     let wanted = wanted.map(|(name, value)| (name.to_string(), value.to_string()));
-    let said = hand.set(&BTreeMap::from(wanted)).expect("they can be set");
+    let said = setter.set(&BTreeMap::from(wanted)).expect("they can be set");
     assert_eq!(said, ["feature.next_buddy from off to on", "min_granularity_ns from 3000000 to 100000"]);
     assert_eq!(tree.knobs.current("feature.NEXT_BUDDY").as_deref(), Ok("on"));
-    hand.put_back().expect("back");
+    setter.put_back().expect("back");
     let features = tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
     assert_eq!(features, "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
     // Two features are two knobs of one file.
     let both = [("feature.next_buddy", "on"), ("feature.gentle_fair_sleepers", "off")];
-    hand.set(&BTreeMap::from(both.map(|(name, value)| (name.to_string(), value.to_string())))).expect("set");
+    setter
+        .set(&BTreeMap::from(both.map(|(name, value)| (name.to_string(), value.to_string()))))
+        .expect("set");
     let features = || tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
     assert_eq!(features(), "NO_GENTLE_FAIR_SLEEPERS NEXT_BUDDY");
-    killed(hand);
+    killed(setter);
     assert_eq!(tree.next().len(), 2);
     assert_eq!(features(), "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
     assert!(tree.knobs.unmet("feature.WARP", "on").is_some_and(|why| why.contains("does not name it")));
@@ -167,16 +169,16 @@ fn several_files_are_one_knob() {
     let file = |policy: u32| format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_governor");
     (0..3).for_each(|policy| tree.file(&file(policy), if policy == 1 { "performance" } else { "powersave" }));
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
-    let hand = tree.knobs.hand();
-    hand.set(&BTreeMap::from([("governor".to_string(), "schedutil".to_string())])).expect("set");
+    let setter = tree.knobs.setter();
+    setter.set(&BTreeMap::from([("governor".to_string(), "schedutil".to_string())])).expect("set");
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("schedutil"));
     // What they were is no value of one of them, and can be had again.
     let mixed = |value: &str| BTreeMap::from([("governor".to_string(), value.to_string())]);
-    assert_eq!(hand.set(&mixed("powersave+performance")).expect("back").len(), 3);
+    assert_eq!(setter.set(&mixed("powersave+performance")).expect("back").len(), 3);
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
-    assert!(hand.set(&mixed("powersave+schedutil")).is_err());
-    hand.set(&mixed("schedutil")).expect("set");
-    killed(hand);
+    assert!(setter.set(&mixed("powersave+schedutil")).is_err());
+    setter.set(&mixed("schedutil")).expect("set");
+    killed(setter);
     assert_eq!(tree.next().len(), 3);
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
 }
@@ -211,11 +213,11 @@ fn what_somebody_else_changed_stays() {
     assert_eq!(tree.smt(), "forceoff");
     // And under a session that lives.
     let tree = Tree::new();
-    let hand = tree.off();
+    let setter = tree.off();
     tree.file(CONTROL, "forceoff");
-    let error = hand.set(&off()).expect_err("it is not ours any more");
+    let error = setter.set(&off()).expect_err("it is not ours any more");
     assert!(error.to_string().contains("another program set smt to forceoff"), "{error}");
-    drop(hand);
+    drop(setter);
     assert_eq!(tree.smt(), "forceoff");
 }
 
@@ -233,7 +235,7 @@ fn another_boot_has_its_own_knobs() {
 fn a_second_session_is_refused() {
     let tree = Tree::new();
     let first = tree.off();
-    let error = tree.knobs.hand().set(&BTreeMap::from([("smt".to_string(), "on".to_string())]));
+    let error = tree.knobs.setter().set(&BTreeMap::from([("smt".to_string(), "on".to_string())]));
     let error = error.expect_err("the first one lives").to_string();
     assert!(error.contains(&format!("process {} of assay", std::process::id())), "{error}");
     let error = tree.knobs.put_back_what_was_left().expect_err("the first one lives").to_string();
@@ -261,7 +263,7 @@ fn what_cannot_be_set_says_why() {
     assert!(tree.knobs.unmet("thp", "never").is_some_and(|why| why.contains("this kernel has no")));
     assert!(tree.knobs.unmet("smt", "maybe").is_some_and(|why| why.contains("takes on, off")));
     assert!(tree.knobs.unmet("warp", "9").is_some_and(|why| why.contains("no setting is called")));
-    let error = tree.knobs.hand().set(&off()).expect_err("CPUs are offline").to_string();
+    let error = tree.knobs.setter().set(&off()).expect_err("CPUs are offline").to_string();
     assert!(error.contains("were taken offline"), "{error}");
     assert!(!tree.knobs.store.file().exists());
 }
@@ -273,7 +275,7 @@ fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
     fs::write(tree.knobs.store.file(), "{").expect("a file");
     let error = tree.knobs.put_back_what_was_left().expect_err("damaged").to_string();
     assert!(error.contains("cannot be parsed"), "{error}");
-    assert!(tree.knobs.hand().set(&off()).is_err());
+    assert!(tree.knobs.setter().set(&off()).is_err());
     fs::remove_file(tree.knobs.store.file()).expect("removed");
     killed(tree.off());
     let other = Tree::new();
@@ -327,12 +329,12 @@ fn a_journal_that_others_may_write_to_is_not_obeyed() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store(folder.path().join("state"));
-    let mut journal = Journal::own(folder.path(), None);
+    let mut journal = Journal::new(folder.path(), None);
     journal.entries.push(Entry {
         knob: "k".into(),
         file: "f".into(),
         before: "1".into(),
-        ours: vec!["2".into()],
+        assay_values: vec!["2".into()],
     });
     drop(store.lock().expect("a lock"));
     for (mode, obeyed) in [(0o600, true), (0o644, true), (0o620, false), (0o602, false)] {
@@ -353,7 +355,7 @@ fn a_lock_or_journal_that_is_a_link_is_neither_followed_nor_obeyed() {
     fs::create_dir(&store.0).expect("a folder");
     let links: [fn(&std::path::Path, &std::path::Path) -> std::io::Result<()>; 2] =
         [|from, to| std::os::unix::fs::symlink(from, to), |from, to| fs::hard_link(from, to)];
-    let journal = serde_json::to_string(&Journal::own(folder.path(), None)).expect("JSON");
+    let journal = serde_json::to_string(&Journal::new(folder.path(), None)).expect("JSON");
     for name in ["knobs.lock", "knobs.json"] {
         for link in links {
             fs::write(&theirs, &journal).expect("a file");

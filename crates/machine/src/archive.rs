@@ -17,23 +17,24 @@ pub struct Archive {
     pub kind: String,
     /// Printouts that were understood: the tool, and where in the archive it stands.
     pub sources: Vec<String>,
-    /// What nothing in the archive tells.
+    /// What nothing in the archive reports.
     pub absent: Vec<String>,
     /// What was counted by a tool that does not say which CPUs it means.
     pub counted: Vec<String>,
-    /// What two sources tell differently, a sentence each.
+    /// What two sources report differently, a sentence each.
     pub contradictions: Vec<String>,
-    /// What of it sources that cannot differ on one machine tell differently: `host name`, `CPUs`.
-    /// Where there is any, they are of several machines, or were changed, and nothing is judged.
+    /// What of it sources that cannot differ on one machine report differently: `host name`,
+    /// `CPUs`. Where there is any, they are of several machines, or were changed, and nothing is
+    /// judged.
     pub in_doubt: Vec<String>,
     /// Bytes of memory by a tool that lists neither modules nor what the kernel has.
     pub installed_bytes: Option<u64>,
 }
 
-/// What several sources may tell.
+/// What several sources may report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A source that was understood, whatever it told.
+    /// A source that was understood, whatever it reported.
     Source,
     Host,
     Kernel,
@@ -66,8 +67,8 @@ const SUBJECTS: [(Subject, &str); 12] = [
     (Subject::Product, "product"),
 ];
 
-/// What all sources of one machine tell alike: they ask one kernel, and one table of its firmware.
-/// Of sockets, cores and modules firmware and kernel may have other ideas.
+/// What all sources of one machine report alike: they ask one kernel, and one table of its
+/// firmware. Of sockets, cores and modules firmware and kernel may have other ideas.
 const DECISIVE: [Subject; 7] = [
     Subject::Host,
     Subject::Kernel,
@@ -105,7 +106,7 @@ pub fn written(kind: &str, claims: &[Claim]) -> String {
 }
 
 /// Claims that are looked at: an archive has some dozens.
-const MOST: usize = 1000;
+const MAX_CLAIMS: usize = 1000;
 
 fn claims(text: &str) -> Vec<Claim> {
     let claim = |line: &str| {
@@ -114,7 +115,7 @@ fn claims(text: &str) -> Vec<Claim> {
         let (subject, _) = SUBJECTS.iter().find(|(_, known)| *known == name)?;
         Some(Claim { subject: *subject, value: parts.next()?.to_string(), source: parts.next()?.to_string() })
     };
-    text.lines().skip(1).filter_map(claim).take(MOST).collect()
+    text.lines().skip(1).filter_map(claim).take(MAX_CLAIMS).collect()
 }
 
 /// Whose claims `dmidecode`'s tables are.
@@ -185,7 +186,7 @@ fn absent(machine: &Machine, is_memory_told: bool) -> Vec<String> {
     told.into_iter().filter(|(is_told, _)| !is_told).map(|(_, what)| what.to_string()).collect()
 }
 
-/// Counts of what nothing tells the CPUs of.
+/// Counts of what nothing reports the CPUs of.
 fn counted(machine: &Machine, claims: &[Claim]) -> Vec<String> {
     let summary = machine.summary();
     let unknown = [
@@ -202,7 +203,7 @@ fn counted(machine: &Machine, claims: &[Claim]) -> Vec<String> {
         .collect()
 }
 
-/// Sentences about what sources tell differently; of what, where it is one thing.
+/// Sentences about what sources report differently; of what, where it is one thing.
 fn contradictions(claims: &[Claim]) -> Vec<(Option<Subject>, String)> {
     let of = |subject: Subject| claims.iter().filter(move |claim| claim.subject == subject);
     let exact = [
@@ -249,8 +250,8 @@ fn near(one: &str, other: &str, share: f64) -> bool {
     number(one).zip(number(other)).is_none_or(|(one, other)| (one - other).abs() <= share * one.max(other))
 }
 
-/// Different words on one thing that a sentence tells.
-const MOST_WORDS: usize = 4;
+/// Different words on one thing that a sentence reports.
+const MAX_WORDS: usize = 4;
 
 /// `sockets: 2 by dmidecode (…), 1 by lscpu (…)`; `None` where all say the same.
 fn apart<'a>(
@@ -272,8 +273,8 @@ fn apart<'a>(
     let said = |(value, sources): &(&str, Vec<&str>)| {
         format!("{} by {}", shown(subject, value), sources.join(" and "))
     };
-    let mut said: Vec<String> = words.iter().take(MOST_WORDS).map(said).collect();
-    said.extend((words.len() > MOST_WORDS).then(|| format!("{} more", words.len() - MOST_WORDS)));
+    let mut said: Vec<String> = words.iter().take(MAX_WORDS).map(said).collect();
+    said.extend((words.len() > MAX_WORDS).then(|| format!("{} more", words.len() - MAX_WORDS)));
     Some(format!("the sources differ in {}: {}", subject.name(), said.join(", ")))
 }
 
@@ -290,16 +291,17 @@ fn gibibytes(bytes: &str) -> String {
 
 /// The kernel keeps some percent for itself; with a quarter less, or with more than there is, it is
 /// another machine's, or memory is mirrored, hidden or taken away.
-const LEAST: f64 = 0.75;
-const MOST_OF: f64 = 1.01;
+const MIN_OF_MODULES: f64 = 0.75;
+const MAX_OF: f64 = 1.01;
 
 fn against_modules<'a>(kernel: Option<&Claim>, modules: impl Iterator<Item = &'a Claim>) -> Option<String> {
     let kernel = kernel?;
     let has: f64 = kernel.value.parse().ok()?;
-    // One sentence for all who tell of modules.
+    // One sentence for all who report modules.
     let mut by_value: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for claim in modules {
-        let is_far = claim.value.parse::<f64>().is_ok_and(|sum| has > MOST_OF * sum || has < LEAST * sum);
+        let is_far =
+            claim.value.parse::<f64>().is_ok_and(|sum| has > MAX_OF * sum || has < MIN_OF_MODULES * sum);
         if is_far {
             by_value.entry(&claim.value).or_default().push(&claim.source);
         }

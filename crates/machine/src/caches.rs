@@ -10,13 +10,13 @@ use super::topology::{Cache, CacheKind};
 
 pub(super) const MAP: &[(&str, &str)] = &[("shared_cpu_map", "shared_cpu_list")];
 
-/// More index folders than this are nobody's: a CPU has about four.
+/// More index folders than this are no one's: a CPU has about four.
 const INDEXES: u32 = 16;
 
-/// A cache's identity before its attributes are read: level, kind, sharers as told.
+/// A cache's identity before its attributes are read: level, kind, sharers as reported.
 type Key<'a> = (u32, CacheKind, SetText<'a>);
 
-/// Caches by level, kind and first CPU; empty where nothing tells. CPUs without cache folders
+/// Caches by level, kind and first CPU; empty if unknown. CPUs without cache folders
 /// simply appear in none.
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Cache> {
     let mut folders: BTreeMap<Key, String> = BTreeMap::new();
@@ -55,9 +55,10 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<Stri
         let cache = attributes(snapshot, &place, level, kind, cpus.clone());
         caches.entry((level, kind, cpus)).or_insert(cache);
     }
-    let mut caches: Vec<Cache> = match caches.is_empty() {
-        true => cpuid::caches(snapshot, online, remarks),
-        false => caches.into_values().collect(),
+    let mut caches: Vec<Cache> = if caches.is_empty() {
+        cpuid::caches(snapshot, online, remarks)
+    } else {
+        caches.into_values().collect()
     };
     caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     remark_overlaps(&caches, remarks);
@@ -88,7 +89,7 @@ fn attributes(snapshot: &Snapshot, place: &str, level: u32, kind: CacheKind, cpu
     }
 }
 
-/// The size that a cache folder (links resolved) tells.
+/// The size that a cache folder (links resolved) reports.
 pub(super) fn size(snapshot: &Snapshot, place: &str) -> Option<u64> {
     size_bytes(snapshot.text(&format!("{}/size", folder(snapshot, place)))?)
 }

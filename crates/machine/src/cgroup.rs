@@ -40,8 +40,8 @@ struct Mount {
     options: Vec<String>,
 }
 
-/// Groups nested deeper than this are cut off at the top: nobody has them.
-const DEEPEST: usize = 64;
+/// Groups nested deeper than this are cut off at the top: no one has them.
+const MAX_DEPTH: usize = 64;
 
 /// The hierarchies that bind this process, from its mount table and group list.
 pub fn places(snapshot: &Snapshot) -> Vec<Place> {
@@ -50,7 +50,7 @@ pub fn places(snapshot: &Snapshot) -> Vec<Place> {
 }
 
 /// The folder of a process's own group in the hierarchy of version 2, or in that of a controller of
-/// version 1, by what /proc says of its groups and mounts.
+/// version 1, by what /proc says about its groups and mounts.
 pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str) -> Option<String> {
     let mut snapshot = Snapshot::default();
     for (path, text) in [("/proc/self/cgroup", groups), ("/proc/self/mountinfo", mounts)] {
@@ -61,7 +61,7 @@ pub fn cgroup_folder(groups: &str, mounts: &str, version: u32, controller: &str)
     place.folders.into_iter().next()
 }
 
-/// (controllers, path) of each line of /proc/self/cgroup; kernels without it may tell the cpuset
+/// (controllers, path) of each line of /proc/self/cgroup; kernels without it may report the cpuset
 /// alone.
 pub(super) fn memberships(snapshot: &Snapshot) -> Vec<(Vec<String>, String)> {
     let mut found: Vec<(Vec<String>, String)> = Vec::new();
@@ -124,7 +124,7 @@ fn leads_out(path: &str) -> bool {
 fn folders(point: &str, path: &str) -> Vec<String> {
     let point = point.trim_end_matches('/');
     let mut folders = vec![point.to_string()];
-    for part in path.split('/').filter(|part| !part.is_empty()).take(DEEPEST) {
+    for part in path.split('/').filter(|part| !part.is_empty()).take(MAX_DEPTH) {
         let deeper = format!("{}/{part}", folders[folders.len() - 1]);
         folders.push(deeper);
     }

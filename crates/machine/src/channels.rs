@@ -1,7 +1,7 @@
 //! Which memory modules share a channel, where a platform's rule, names or the kernel's error
-//! counters clearly tell.
+//! counters clearly report.
 //!
-//! Slots are not channels: two modules on one channel move no more than one. Boards that number
+//! Slots are not channels: two modules on one channel move at most one. Boards that number
 //! their slots by a plan of their own (A1, PROC 1 DIMM 3) need a rule (`dimm/boards.rs`); without
 //! one, names are read where they spell the channel out.
 
@@ -21,7 +21,7 @@ pub struct Channels {
 }
 
 /// More modules do not fit on a channel: then it was no channel's name.
-const MODULES_MOST: usize = 3;
+const MAX_MODULES: usize = 3;
 
 /// What a module moves at most, GB/s; `None` where its speed is unknown.
 pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
@@ -29,8 +29,8 @@ pub fn module_gb_per_s(dimm: &Dimm) -> Option<f64> {
     Some(transfers * f64::from(dimm.data_width_bits.unwrap_or(64)) / 8.0 / 1e3)
 }
 
-/// The populated channels; `None` where neither a rule, the names of all modules nor EDAC tell, or
-/// a speed is unknown.
+/// The populated channels; `None` where neither a rule, the names of all modules nor EDAC report,
+/// or a speed is unknown.
 pub fn channels(dimms: &[Dimm], snapshot: &Snapshot) -> Option<Channels> {
     let populated: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.is_memory()).collect();
     by_rule(&populated).or_else(|| by_names(&populated)).or_else(|| by_edac(&populated, snapshot))
@@ -63,7 +63,7 @@ fn by_names(populated: &[&Dimm]) -> Option<Channels> {
         let name = channel_name(&dimm.bank).or_else(|| channel_name(&dimm.locator))?;
         let channel = channels.entry(name).or_default();
         // Two modules of one name: the name lacks the socket.
-        if !channel.modules.insert((&dimm.bank, &dimm.locator)) || channel.modules.len() > MODULES_MOST {
+        if !channel.modules.insert((&dimm.bank, &dimm.locator)) || channel.modules.len() > MAX_MODULES {
             return None;
         }
         channel.gb_per_s = channel.gb_per_s.max(module_gb_per_s(dimm)?);

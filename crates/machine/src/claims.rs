@@ -8,8 +8,8 @@ use model::CpuSet;
 use super::numa::Node;
 
 /// Nodes of which no two have a CPU in common, and what was contradicted. `links`: CPUs of each
-/// node by the CPUs' own folders. `is_pretended`: the kernel was told to make several nodes of one
-/// (`numa=fake`).
+/// node by the CPUs' own folders. `is_pretended`: the kernel was configured to make several nodes
+/// of one (`numa=fake`).
 pub(super) fn settle(
     mut nodes: Vec<Node>,
     links: &BTreeMap<u32, CpuSet>,
@@ -50,17 +50,17 @@ pub(super) fn settle(
         let same: Vec<usize> = (0..nodes.len()).filter(|at| end(&stands, *at) == *owner).collect();
         if let [_, _, ..] = same.as_slice() {
             let ids: Vec<String> = same.iter().map(|at| nodes[*at].id.to_string()).collect();
-            let why = match is_pretended {
-                true => "the kernel command line fakes nodes (numa=fake)",
-                false => "the firmware lists one memory as several, or CPUs twice",
+            let why = if is_pretended {
+                "the kernel command line fakes nodes (numa=fake)"
+            } else {
+                "the firmware lists one memory as several, or CPUs twice"
             };
-            let what = match same.iter().all(|at| told[*at] == told[*owner]) {
-                true => format!("nodes {} claim the same CPUs ({})", ids.join(", "), told[*owner]),
-                false => {
-                    let claim = |at: &usize| format!("node {} claims CPUs {}", nodes[*at].id, told[*at]);
-                    let claims: Vec<String> = same.iter().map(claim).collect();
-                    format!("nodes contradict each other: {}", claims.join(", "))
-                }
+            let what = if same.iter().all(|at| told[*at] == told[*owner]) {
+                format!("nodes {} claim the same CPUs ({})", ids.join(", "), told[*owner])
+            } else {
+                let claim = |at: &usize| format!("node {} claims CPUs {}", nodes[*at].id, told[*at]);
+                let claims: Vec<String> = same.iter().map(claim).collect();
+                format!("nodes contradict each other: {}", claims.join(", "))
             };
             let node = nodes[*owner].id;
             remarks.push(format!("{what}: counted as one memory, node {node}; {why}"));

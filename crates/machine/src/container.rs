@@ -80,7 +80,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_SYS_NICE: u32 = 23;
 const CAP_PERFMON: u32 = 38;
 
-/// `None` where nothing tells: older runs did not keep the capabilities.
+/// `None` if unknown: older runs did not keep the capabilities.
 pub(super) fn parse(snapshot: &Snapshot, enclosures: &[Enclosure]) -> Option<Container> {
     let is_container =
         |one: &Enclosure| one.kind <= EnclosureKind::Lxcfs || one.kind == EnclosureKind::Gvisor;

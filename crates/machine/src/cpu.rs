@@ -6,20 +6,10 @@ use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
 use super::cpuinfo::CpuInfo;
+use super::siblings::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE, contradiction, number, sets};
 use super::text::{CPUS, contradict, field, groups, named_set};
 use super::topology::{Core, Cpus, Numbers, Package};
 use super::{arm, cpuid, kinds, packages};
-
-/// The (mask, list) names that sysfs has used for the same set, the newer first.
-pub const CORE: &[(&str, &str)] =
-    &[("core_cpus", "core_cpus_list"), ("thread_siblings", "thread_siblings_list")];
-pub const PACKAGE: &[(&str, &str)] =
-    &[("package_cpus", "package_cpus_list"), ("core_siblings", "core_siblings_list")];
-pub const DIE: &[(&str, &str)] = &[("die_cpus", "die_cpus_list")];
-pub const CLUSTER: &[(&str, &str)] = &[("cluster_cpus", "cluster_cpus_list")];
-/// Levels above packages, of s390.
-pub const BOOK: &[(&str, &str)] = &[("book_siblings", "book_siblings_list")];
-pub const DRAWER: &[(&str, &str)] = &[("drawer_siblings", "drawer_siblings_list")];
 
 pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> Cpus {
     let (online, offline) = online(snapshot, info, remarks);
@@ -65,7 +55,7 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     let running = info.cpus();
     let off = |cpu: &u32| match snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) {
         Some(state) => state == "0",
-        // Nobody says; but a running CPU has a topology folder or at least its block in
+        // No one says; but a running CPU has a topology folder or at least its block in
         // /proc/cpuinfo.
         None if listed.is_none() && !running.is_empty() && !running.contains(*cpu) => {
             snapshot.below(&format!("{CPUS}/cpu{cpu}/topology")).next().is_none()
@@ -80,11 +70,10 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
             remarks.push(format!("CPUs {missing} are listed as online, but sysfs has no folder for them"));
         }
         let both = online.intersection(&listed);
-        match both.is_empty() {
-            true => {
-                remarks.push(format!("no CPU folder in sysfs matches the list of online CPUs ({listed})"))
-            }
-            false => online = both,
+        if both.is_empty() {
+            remarks.push(format!("no CPU folder in sysfs matches the list of online CPUs ({listed})"))
+        } else {
+            online = both
         }
     }
     let extra = info.cpus().difference(&online);
@@ -141,10 +130,6 @@ fn architecture(cpus: &Cpus, snapshot: &Snapshot, info: &CpuInfo) -> Option<&'st
     cpus.model.as_deref().is_some_and(|model| model.contains("Loongson")).then_some("loongarch64")
 }
 
-pub(super) fn number(snapshot: &Snapshot, cpu: u32, file: &str) -> Option<i64> {
-    snapshot.number(&format!("{CPUS}/cpu{cpu}/topology/{file}"))
-}
-
 /// Says where a mask and a list of one set differ, of which the masks are taken, or the newer and
 /// the older names, and where CPUs' own sets overlap.
 fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) {
@@ -188,43 +173,12 @@ fn is_renamed(snapshot: &Snapshot, cpu: u32, names: &[(&str, &str)]) -> bool {
     })
 }
 
-/// What CPUs say of a set that cannot be: of two groups, which overlap, or of one that does not
-/// have itself.
-pub(super) fn contradiction(
-    snapshot: &Snapshot,
-    online: &CpuSet,
-    names: &[(&str, &str)],
-) -> Option<[String; 2]> {
-    let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
-    let words = |(said, members): (&CpuSet, &CpuSet)| format!("CPUs {members} report {said}");
-    let mut owners: BTreeMap<u32, &CpuSet> = BTreeMap::new();
-    for (said, members) in &groups {
-        if !members.is_subset(said) {
-            return Some([words((said, members)), "which does not contain all of them".to_string()]);
-        }
-        for cpu in said.iter() {
-            if let Some(other) = owners.insert(cpu, said) {
-                return Some([words((other, &groups[other])), words((said, members))]);
-            }
-        }
-    }
-    None
-}
-
 /// The name of the first of these files that is there.
 fn file<'a>(snapshot: &Snapshot, online: &CpuSet, names: &[(&'a str, &'a str)]) -> &'a str {
     let first = online.first().unwrap_or(0);
     let is_there = |file: &str| snapshot.text(&format!("{CPUS}/cpu{first}/topology/{file}")).is_some();
     let all = names.iter().flat_map(|(mask, list)| [*mask, *list]);
     all.into_iter().find(|file| is_there(file)).unwrap_or(names[0].0)
-}
-
-/// Groups of online CPUs that a topology file forms; `None` where no CPU has it.
-pub(super) fn sets(snapshot: &Snapshot, online: &CpuSet, names: &[(&str, &str)]) -> Option<Vec<CpuSet>> {
-    let groups = groups(online, |cpu| named_set(snapshot, &format!("{CPUS}/cpu{cpu}/topology"), names));
-    let mut sets: Vec<CpuSet> = groups.into_values().collect();
-    sets.sort();
-    (!sets.is_empty()).then_some(sets)
 }
 
 fn cores(snapshot: &Snapshot, cpus: &Cpus, remarks: &mut Vec<String>) -> Option<Vec<Core>> {

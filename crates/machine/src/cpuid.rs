@@ -18,7 +18,7 @@ use super::topology::{Cache, CacheKind};
 use super::topology::{Core, Cpus, Package};
 use leaves::Leaves;
 
-/// What one CPU's leaves say of its place.
+/// What one CPU's leaves say about its place.
 #[derive(Default)]
 struct Place {
     /// The id that all others are cut from.
@@ -63,7 +63,7 @@ fn first(snapshot: &Snapshot) -> Option<Leaves> {
     snapshot.numbered(ids::probe::CPUID, "").into_iter().find_map(|cpu| leaves(snapshot, cpu))
 }
 
-/// Vendor and model, where nothing else told them.
+/// Vendor and model, where nothing else reported them.
 pub(super) fn identify(cpus: &mut Cpus, snapshot: &Snapshot) {
     let Some(leaves) = first(snapshot) else { return };
     cpus.vendor = cpus.vendor.take().or_else(|| leaves.vendor());
@@ -127,7 +127,7 @@ enum Ids {
 }
 
 /// The places of the CPUs that answered; none where their APIC ids repeat, as then nothing can be
-/// told from them (a dump gathered without moving from CPU to CPU).
+/// distinguished from them (a dump gathered without moving from CPU to CPU).
 fn places(snapshot: &Snapshot, online: &CpuSet) -> Vec<(u32, Place)> {
     let answers: Vec<(u32, Leaves)> =
         online.iter().filter_map(|cpu| Some((cpu, leaves(snapshot, cpu)?))).collect();
@@ -148,7 +148,7 @@ fn places(snapshot: &Snapshot, online: &CpuSet) -> Vec<(u32, Place)> {
     [Ids::Extended, Ids::Legacy].into_iter().map(by).find(apart).unwrap_or_default()
 }
 
-/// Cores, dies and packages where sysfs told none.
+/// Cores, dies and packages where sysfs reported none.
 pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut Vec<String>) {
     let places = places(snapshot, &all.online);
     if places.is_empty() {
@@ -186,7 +186,7 @@ pub(super) fn complete_cpus(all: &mut Cpus, snapshot: &Snapshot, remarks: &mut V
     all.dies = (!dies.is_empty()).then_some(dies);
 }
 
-/// Caches where sysfs told none, in no order.
+/// Caches where sysfs reported none, in no order.
 pub(super) fn caches(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Cache> {
     let answered = cpus(snapshot).intersection(online);
     if !answered.is_empty() && answered != *online {

@@ -55,20 +55,20 @@ impl<'a> CpuInfo<'a> {
         self.others.keys().copied().collect()
     }
 
-    /// What a CPU's block says of `key`.
+    /// What a CPU's block says about `key`.
     pub fn of(&self, cpu: u32, key: &str) -> Option<&'a str> {
         let own = self.others.get(&cpu)?.get(key);
         own.or_else(|| self.first.get(key)).copied().filter(|value| !value.is_empty())
     }
 
-    /// What the first block, or a block about the whole machine, says of the first of `keys` that
-    /// is there.
+    /// What the first block, or a block about the whole machine, says about the first of `keys`
+    /// that is there.
     pub fn any(&self, keys: &[&str]) -> Option<&'a str> {
         let find = |key: &&str| self.first.get(*key).or_else(|| self.machine.get(*key)).copied();
         keys.iter().filter_map(find).find(|value| !value.is_empty())
     }
 
-    /// The x86 feature flags; `None` where there is no x86 text to tell them.
+    /// The x86 feature flags; `None` where there is no x86 text to report them.
     pub fn x86_flags(&self) -> Option<Vec<&'a str>> {
         Some(self.first.get("flags")?.split_whitespace().collect())
     }

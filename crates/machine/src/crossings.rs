@@ -1,5 +1,5 @@
 //! Where cores, caches, packages and NUMA nodes contradict each other: of two groups of CPUs, each
-//! has some that the other lacks, or one core is told to be two, or nobody's.
+//! has some that the other lacks, or two files split one core, or no group has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Says what cannot all be true; what each file tells stays as it is told.
+/// Says what cannot all be true; the files' values stay as they are.
 pub(super) fn remark(cpus: &Cpus, caches: &[Cache], nodes: &[Node], remarks: &mut Vec<String>) {
     let cores = cpus.cores.iter().flatten().map(|core| Group::unnumbered("core", &core.cpus));
     let cores: Vec<Group> = cores.collect();
@@ -259,7 +259,7 @@ mod tests {
             (&[("cpu4-7/topology/core_id", "0")], "CPUs 4-7:"),
             (&[("cpu0-7/topology/core_id", "9")], "CPUs 0-7:"),
         ] {
-            is_said(changed, "their core ids repeat in one package");
+            is_said(changed, "core ids repeat in one package");
             assert!(remarks(changed)[0].starts_with(cpus), "{:?}", remarks(changed));
         }
         // Unknown ids are no ids.

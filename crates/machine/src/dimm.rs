@@ -1,4 +1,4 @@
-//! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode tells them,
+//! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode reports them,
 //! where each slot sits (`place`, by the rules of `platforms`), and what that population is worth
 //! (`judge`, `moves`).
 
@@ -8,7 +8,7 @@ mod boards;
 pub(crate) mod cpus;
 mod devices;
 mod judge;
-mod models;
+pub(crate) mod models;
 mod moves;
 mod names;
 mod place;
@@ -31,7 +31,7 @@ use model::{Entry, PRINTOUT, Snapshot, TABLES};
 pub use population::{Balance, Confidence, DimmFinding, Population, SocketMemory};
 pub use speed::DimmSpeed;
 
-/// One memory slot as SMBIOS tells it.
+/// One memory slot as SMBIOS reports it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Dimm {
     /// The slot's name on the board.
@@ -57,12 +57,12 @@ pub struct Dimm {
     pub load_reduced: Option<bool>,
     /// Keeps its content without power (Optane, NVDIMM): no part of the population that is judged.
     pub persistent: bool,
-    /// The speed from which its bandwidth is reckoned: no more than the processor drives.
+    /// The speed from which its bandwidth is reckoned: at most the processor drives.
     #[serde(skip)]
     pub most_mts: Option<u32>,
     /// What its array holds.
     #[serde(skip)]
-    pub(crate) holds: Holds,
+    pub(crate) holds: DeviceUse,
     /// Nothing says whether there is a module in it: the size has no line.
     #[serde(skip)]
     pub is_untold: bool,
@@ -84,7 +84,7 @@ impl Dimm {
         self.is_filled() && !self.persistent
     }
 
-    /// Whether a module is in the slot, as far as that is told.
+    /// Whether a module is in the slot, if known.
     pub fn is_filled(&self) -> bool {
         self.size_bytes != Some(0) && !self.is_untold
     }
@@ -97,7 +97,7 @@ impl Dimm {
 
 /// What an array's devices are.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Holds {
+pub(crate) enum DeviceUse {
     #[default]
     Modules,
     /// Memory on cards behind CXL.
@@ -114,7 +114,7 @@ pub(crate) struct Processor {
     pub designation: String,
     /// The processor's name.
     pub version: Option<String>,
-    /// Whether a processor sits in it; `None` where that is not told.
+    /// Whether a processor sits in it; `None` where that is unknown.
     pub populated: Option<bool>,
     /// Switched off, by the user or by the firmware.
     pub is_disabled: bool,
@@ -138,12 +138,12 @@ pub struct MappedRange {
     pub start: u64,
     /// The last byte's address.
     pub end: u64,
-    /// Place in the interleave set, from 1; null where the firmware does not tell, 0 where it is
-    /// not interleaved.
+    /// Place in the interleave set, from 1; null where the firmware does not report it, 0 where it
+    /// is not interleaved.
     pub interleave_position: Option<u32>,
 }
 
-/// All that the tables tell of memory, whoever printed or kept them.
+/// All that the tables report about memory, whoever printed or kept them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tables {
     pub dmi: Dmi,
@@ -155,7 +155,7 @@ pub(crate) struct Tables {
     pub missing: arrays::Missing,
     /// Whether the list goes to the structure that ends a table.
     pub is_ended: bool,
-    /// Why the list is not whole.
+    /// Unplaced the list is not whole.
     pub cut: Option<String>,
     /// What of the lists is no module, or cannot be, as sentences.
     pub remarks: Vec<String>,
@@ -170,10 +170,10 @@ impl Tables {
     }
 }
 
-/// Where a snapshot keeps what a printout says of itself.
+/// Where a snapshot keeps what a printout says about itself.
 pub const PRINTOUT_SIGNS: &str = model::vocabulary::host::probe::DMIDECODE_SIGNS;
 
-/// What the snapshot tells: a printout first, for only who names one on purpose has one.
+/// What the snapshot reports: a printout first, for only who names one on purpose has one.
 pub(super) fn tables(snapshot: &Snapshot) -> Tables {
     let mut tables = match (snapshot.lossy(PRINTOUT), snapshot.get(TABLES)) {
         (Some(text), _) => {
@@ -208,8 +208,8 @@ pub(super) fn judge(
     hypervisor: &Hypervisor,
 ) -> (Vec<Dimm>, Population) {
     let told = tables.processors.iter().filter(|one| one.populated != Some(false));
-    let told = told.filter_map(|one| one.version.as_deref()).find_map(cpus::cpu);
-    let cpu = told.or_else(|| model.and_then(cpus::cpu));
+    let told = told.filter_map(|one| one.version.as_deref()).find_map(models::cpu);
+    let cpu = told.or_else(|| model.and_then(models::cpu));
     let limit = cpu.and_then(|cpu| cpu.limit_of(&tables.dimms));
     tables.remarks.extend(devices::bound_speeds(&mut tables.dimms, limit));
     // Soldered memory is in no slot.
@@ -226,8 +226,8 @@ pub fn table_of(bytes: &[u8]) -> Option<&[u8]> {
     smbios::is_table(table).then_some(table)
 }
 
-/// What a snapshot keeps of a printout as somebody passes it on: the text of one system, and what
-/// it says of itself in lines that blanking leaves out.
+/// What a snapshot keeps of a printout as someone passes it on: the text of one system, and what
+/// it says about itself in lines that blanking leaves out.
 pub fn printout_of(raw: &str) -> [(&'static str, Entry); 2] {
     let (text, signs) = whole::of_printout(raw);
     [(PRINTOUT, Entry::Text(text)), (PRINTOUT_SIGNS, Entry::Text(signs))]
@@ -257,7 +257,7 @@ fn says_empty(text: &str) -> bool {
 }
 
 /// What firmware writes where it has nothing to say; dmidecode's own words among it.
-pub(crate) fn told(text: &str) -> Option<String> {
+pub(crate) fn stated(text: &str) -> Option<String> {
     const NOTHING: [&str; 19] = [
         "",
         "not specified",

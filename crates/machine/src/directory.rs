@@ -17,7 +17,7 @@ pub struct Directory {
     pub device: String,
     /// What an ordinary user may still write.
     pub free_bytes: Option<u64>,
-    /// What a disk hangs on, where it is told and no layer between could make it look faster.
+    /// What a disk hangs on, where it is reported and no layer between could make it look faster.
     pub link: Option<Link>,
 }
 

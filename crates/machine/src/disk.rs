@@ -32,15 +32,15 @@ pub struct Disk {
     pub free_bytes: Option<u64>,
     pub available_bytes: Option<u64>,
     /// The devices from the one that the filesystem lies on down to the disks; empty where it lies
-    /// on none, or where that is not told from in here.
+    /// on none, or where that is unknown from in here.
     pub stack: Vec<Block>,
-    /// What carries every byte: of the only disk, where it is told and no layer could make it look
-    /// faster.
+    /// What carries every byte: of the only disk, where it is reported and no layer could make it
+    /// look faster.
     pub link: Option<Link>,
     /// What control groups allow of it.
     pub throttles: Vec<Throttle>,
     /// The timer that runs fstrim, as a path; `none` where there is none; null where that is not
-    /// told.
+    /// reported.
     pub trim_timer: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub struct Block {
     pub scheduler: Option<String>,
     pub nr_requests: Option<u32>,
     /// `write back`: the device may keep what was written in a cache that a power cut empties,
-    /// until it is told to flush. `write through`: it tells of none.
+    /// until it is flushed. `write through`: no such cache.
     pub write_cache: Option<String>,
     pub fua: Option<bool>,
     /// The most that one request may discard; 0: it cannot.
@@ -150,14 +150,14 @@ pub struct Throttle {
 }
 
 /// More devices than any probe of ours writes.
-const MOST: usize = 256;
+const MAX_DEVICES: usize = 256;
 
 pub(super) fn parse(snapshot: &Snapshot) -> Option<Disk> {
     let text = snapshot.text(ids::probe::DISK)?;
     let mut parts: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
     for line in text.lines() {
         let Some((name, value)) = line.split_once(' ') else { continue };
-        if name == "block" && parts.len() <= MOST {
+        if name == "block" && parts.len() <= MAX_DEVICES {
             parts.push(Vec::new());
         }
         if let Some(part) = parts.last_mut() {
@@ -384,8 +384,8 @@ impl Disk {
         Some(self.stack.iter().any(Block::is_virtual))
     }
 
-    /// Whether no disk of it turns; `None` where some disk does not tell, or where a hypervisor
-    /// invents the answer.
+    /// Whether no disk of it turns; `None` where some disk does not report it, or where a
+    /// hypervisor invents the answer.
     pub fn is_solid(&self) -> Option<bool> {
         let told: Option<Vec<bool>> =
             self.leaves().map(|leaf| leaf.rotational.filter(|_| !leaf.is_virtual())).collect();
@@ -428,7 +428,7 @@ impl Block {
         self.below.is_empty()
     }
 
-    /// A disk that a hypervisor plays: what it says of itself is what that one wants it to.
+    /// A disk that a hypervisor plays: what it says about itself is what that one wants it to.
     pub fn is_virtual(&self) -> bool {
         // Parts of models in small letters, as firmware is not of one mind about large ones ("Msft
         // Virtual Disk", "MSFT NVMe Accelerator"). Google's disks on NVMe are called nvme_card, and

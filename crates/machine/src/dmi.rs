@@ -41,7 +41,7 @@ impl Dmi {
         all.into_iter().flatten().map(String::as_str)
     }
 
-    /// The same, with what only the other one tells.
+    /// The same, with what only the other one reports.
     pub(super) fn or(self, other: &Dmi) -> Dmi {
         let or = |one: Option<String>, other: &Option<String>| one.or_else(|| other.clone());
         Dmi {

@@ -12,9 +12,9 @@ use model::{CpuSet, Snapshot};
 pub struct Domain {
     /// `SMT`, `CLS`, `MC`, `DIE` or `PKG`, `NUMA`; `None` where only the span is readable.
     pub name: Option<String>,
-    /// `SD_...` words; kernels before 5.9 tell one number.
+    /// `SD_...` words; kernels before 5.9 report one number.
     pub flags: Vec<String>,
-    /// CPUs that it spans, where /proc/schedstat tells.
+    /// CPUs that it spans, where /proc/schedstat lists them.
     pub cpus: Option<CpuSet>,
 }
 

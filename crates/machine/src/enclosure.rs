@@ -2,7 +2,7 @@
 //! can hold at once: a Kubernetes pod in a Firecracker guest.
 //!
 //! A kind is one line of [`KINDS`] (what it hides from a measurement) and one of [`SIGNS`] (what
-//! tells it). No name is given by a sign that an image or a host can carry by itself: Docker's
+//! reports it). No name is given by a sign that an image or a host can carry by itself: Docker's
 //! marker file also stands in virtual machines whose disk was made from an image.
 
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub struct Enclosure {
     pub kind: EnclosureKind,
     /// What people call it.
     pub name: &'static str,
-    /// What told it: a path, and what it says.
+    /// The evidence: a path, and what it says.
     pub sign: String,
     /// Whether figures are its own, not those of a Linux kernel on this hardware.
     pub changes_figures: bool,
@@ -51,7 +51,7 @@ pub enum EnclosureKind {
     GuestWithVirtualization,
 }
 
-/// A line of the table: what a kind means for who measures in it.
+/// A row of the table: what a kind means for measurements in it.
 struct Kind {
     kind: EnclosureKind,
     name: &'static str,
@@ -66,6 +66,11 @@ const OTHER_PROCESSES: &str = "processes outside: their work shows only in /proc
 const GROUPS_ABOVE: &str = "limits of control groups above the container's own";
 const CONTAINER: &[&str] = &[OTHER_PROCESSES, GROUPS_ABOVE];
 
+const fn container_kind(kind: EnclosureKind, name: &'static str, place: &'static str) -> Kind {
+    let reading = "Other work on its host shows only in /proc/stat.";
+    Kind { kind, name, place, changes_figures: false, reading, hides: CONTAINER }
+}
+
 /// The kinds, the innermost first.
 const KINDS: &[Kind] = &[
     Kind {
@@ -76,46 +81,18 @@ const KINDS: &[Kind] = &[
         reading: "Other pods compete for CPUs, caches and disks unseen.",
         hides: &[OTHER_PROCESSES, "limits of the pod and of its class (kubepods), above the container's own"],
     },
+    container_kind(EnclosureKind::Docker, "Docker container", "in a `Docker` container"),
+    container_kind(EnclosureKind::Podman, "Podman container", "in a `Podman` container"),
     Kind {
-        kind: EnclosureKind::Docker,
-        name: "Docker container",
-        place: "in a `Docker` container",
-        changes_figures: false,
-        reading: "Other work on its host shows only in /proc/stat.",
-        hides: CONTAINER,
-    },
-    Kind {
-        kind: EnclosureKind::Podman,
-        name: "Podman container",
-        place: "in a `Podman` container",
-        changes_figures: false,
-        reading: "Other work on its host shows only in /proc/stat.",
-        hides: CONTAINER,
-    },
-    Kind {
-        kind: EnclosureKind::Lxc,
-        name: "LXC container",
-        place: "in an `LXC` container",
-        changes_figures: false,
         reading: "It shares kernel, caches and disks with its host.",
-        hides: CONTAINER,
+        ..container_kind(EnclosureKind::Lxc, "LXC container", "in an `LXC` container")
     },
-    Kind {
-        kind: EnclosureKind::SystemdNspawn,
-        name: "systemd-nspawn container",
-        place: "in a `systemd-nspawn` container",
-        changes_figures: false,
-        reading: "Other work on its host shows only in /proc/stat.",
-        hides: CONTAINER,
-    },
-    Kind {
-        kind: EnclosureKind::Container,
-        name: "container",
-        place: "in a `container`",
-        changes_figures: false,
-        reading: "Other work on its host shows only in /proc/stat.",
-        hides: CONTAINER,
-    },
+    container_kind(
+        EnclosureKind::SystemdNspawn,
+        "systemd-nspawn container",
+        "in a `systemd-nspawn` container",
+    ),
+    container_kind(EnclosureKind::Container, "container", "in a `container`"),
     // lxcfs(1): it shows each container files of its own, made from that container's control group.
     Kind {
         kind: EnclosureKind::Lxcfs,
@@ -249,7 +226,7 @@ const ETC: &[&str] = &["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
 
 type Sign = fn(&Signs) -> Option<String>;
 
-/// What tells a kind that stands for itself; containers of unknown make are told by what is left.
+/// Evidence of a kind by itself; containers of unknown make are found by elimination.
 const SIGNS: &[(EnclosureKind, Sign)] = &[
     (EnclosureKind::Kubernetes, kubernetes),
     (EnclosureKind::Docker, docker),
@@ -322,7 +299,7 @@ impl Signs<'_> {
         Some(format!("/proc/self/mountinfo: {point} comes from {}", folder.trim_matches('/')))
     }
 
-    /// What systemd inside of a container, or the manager outside of it, says of that
+    /// What systemd inside of a container, or the manager outside of it, says about that
     /// (systemd.io/CONTAINER_INTERFACE).
     fn manager(&self) -> Option<(&'static str, &str)> {
         let files = ["/run/host/container-manager", "/run/systemd/container"];
@@ -458,9 +435,10 @@ fn firecracker(signs: &Signs) -> Option<String> {
     let header = signs.snapshot.lossy(table);
     let by_table = header.is_some_and(|header| header.starts_with("FACP") && header.contains("FIRECK"));
     let by_name = || signs.dmi.product.as_deref().is_some_and(|product| product.contains("Firecracker"));
-    match by_table {
-        true => Some(format!("{table}: OEM FIRECK")),
-        false => by_name().then(|| "/sys/class/dmi/id/product_name: Firecracker".to_string()),
+    if by_table {
+        Some(format!("{table}: OEM FIRECK"))
+    } else {
+        by_name().then(|| "/sys/class/dmi/id/product_name: Firecracker".to_string())
     }
 }
 

@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Machine;
-use super::dimm::cpus::{Family, cpu};
+use super::dimm::cpus::Family;
+use super::dimm::models::cpu;
 
 /// A generation of server processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -94,9 +95,10 @@ impl Generation {
 
     /// `Xeon 6 (Granite Rapids)`; an Arm core's name adds nothing.
     pub fn words(&self) -> String {
-        match self.class.starts_with("arm/") {
-            true => self.product.to_string(),
-            false => format!("{} ({})", self.product, self.core),
+        if self.class.starts_with("arm/") {
+            self.product.to_string()
+        } else {
+            format!("{} ({})", self.product, self.core)
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct Kernel {
     pub version: Option<String>,
     pub command_line: Option<String>,
     /// `none`, `voluntary`, `full`, `lazy`, `rt`: from debugfs, the command line or the version
-    /// string, where one of them tells.
+    /// string, where one of them has it.
     pub preemption: Option<String>,
     /// Vulnerability to the kernel's words about it.
     pub mitigations: BTreeMap<String, String>,
@@ -77,8 +77,9 @@ pub(super) fn parse(snapshot: &Snapshot) -> Kernel {
     }
 }
 
-/// `PREEMPT_DYNAMIC` kernels choose at boot: debugfs tells, or the command line; without either it
-/// is unknown, as it is between `none` and `voluntary`, which leave no mark in the version string.
+/// `PREEMPT_DYNAMIC` kernels choose at boot: debugfs shows it, or the command line; without either
+/// it is unknown, as it is between `none` and `voluntary`, which leave no mark in the version
+/// string.
 fn preemption(snapshot: &Snapshot, version: Option<&str>, command_line: Option<&str>) -> Option<String> {
     if let Some(text) = snapshot.text("/sys/kernel/debug/sched/preempt") {
         let told = match (text.find('('), text.find(')')) {

@@ -9,7 +9,7 @@ use super::text::{CPUS, folder};
 use super::topology::Cpus;
 use super::{arm, caches, cpuid};
 
-/// Kinds of core by name; empty where all are alike or nothing tells. The first source that tells
+/// Kinds of core by name; empty if all are alike or unknown. The first source that lists
 /// at least two kinds counts. Maximum frequencies are not asked: favoured cores turbo higher
 /// without being of another kind.
 pub(super) fn parse(snapshot: &Snapshot, info: &CpuInfo, cpus: &Cpus) -> BTreeMap<String, CpuSet> {
@@ -73,7 +73,7 @@ fn capacities(snapshot: &Snapshot, info: &CpuInfo, online: &CpuSet) -> BTreeMap<
 }
 
 /// Cores of different design have first-level caches of different sizes. CPUs whose caches are not
-/// told are left out, so a tree with holes gives no false kinds.
+/// reported are left out, so a tree with holes gives no false kinds.
 fn first_level_caches(snapshot: &Snapshot, online: &CpuSet) -> BTreeMap<String, CpuSet> {
     grouped(online, |cpu| {
         let of = |kind: &str| {

@@ -2,7 +2,7 @@
 //! parser improves old runs, and a captured tree or a cpuid dump is judged exactly as the live
 //! host.
 //!
-//! Every field that the text may not tell is an `Option` (or an empty list): "unknown" is an
+//! Every field that the text may lack is an `Option` (or an empty list): "unknown" is an
 //! answer, an invented value is not.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
@@ -39,6 +39,7 @@ pub mod network;
 pub mod nexmark;
 mod numa;
 mod packages;
+mod siblings;
 mod summary;
 mod text;
 mod topology;
@@ -54,7 +55,6 @@ pub use archive::Archive;
 pub use cgroup::cgroup_folder;
 pub use channels::{Channels, channels, module_gb_per_s};
 pub use container::{Container, ContainerKind, ContainerLimit};
-pub use cpu::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use dimm::{Balance, Confidence, Dimm, DimmFinding, DimmSpeed, Population, SocketMemory};
 pub use dimm::{is_printout, printout_of, table_of};
 pub use directory::Directory;
@@ -71,6 +71,7 @@ pub use memory::{HugePages, Memory};
 pub use model::{PRINTOUT, TABLES};
 pub use network::{End, Interface, Irq, NetworkPath, Qdisc};
 pub use numa::{Node, Performance};
+pub use siblings::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use summary::{L3, Summary};
 pub use text::CPUS;
 pub use topology::{Cache, CacheKind, Core, Cpus, Numbers, Package};
@@ -82,10 +83,10 @@ pub use virt::Hypervisor;
 pub struct Machine {
     pub host: Option<String>,
     pub cpus: Cpus,
-    /// One entry per cache instance, by level, then kind, then first CPU; empty where nothing tells
+    /// One entry per cache instance, by level, then kind, then first CPU; empty if unknown
     /// of caches.
     pub caches: Vec<Cache>,
-    /// NUMA nodes by number; empty where the kernel tells nothing of nodes.
+    /// NUMA nodes by number; empty where the kernel reports nothing of nodes.
     pub nodes: Vec<Node>,
     pub memory: Memory,
     pub kernel: Kernel,
@@ -98,7 +99,7 @@ pub struct Machine {
     pub hypervisor: Hypervisor,
     /// Containers, sandboxes and small virtual machines around this process, the innermost first.
     pub enclosures: Vec<Enclosure>,
-    /// What a container lets this process do; null where nothing tells.
+    /// What a container lets this process do; null if unknown.
     pub container: Option<Container>,
     pub dmi: Dmi,
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
@@ -115,7 +116,7 @@ pub struct Machine {
     /// The way that a run's network test took; machines that were only described have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkPath>,
-    /// Network interfaces by name; empty where the kernel tells of none.
+    /// Network interfaces by name; empty where the kernel reports none.
     pub interfaces: Vec<Interface>,
     /// The archive of support that it was read from; a live machine and a plain tree have none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,8 +179,8 @@ impl From<&Snapshot> for Machine {
 }
 
 impl Machine {
-    /// Whether nothing at all is known: no file that could be read told anything of a CPU, memory
-    /// or a kernel.
+    /// Whether nothing at all is known: no file that could be read reported anything of a CPU,
+    /// memory or a kernel.
     pub fn is_blank(&self) -> bool {
         self.cpus.online.is_empty()
             && self.memory.total_bytes.is_none()

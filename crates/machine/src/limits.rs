@@ -33,11 +33,11 @@ pub struct Limits {
     pub tasks_used: Option<u64>,
     pub tasks_at: Option<String>,
     /// Whether groups above those that are seen may have limits of their own: this process is in a
-    /// control-group namespace, or sees a part of the hierarchy. `None` where nothing tells.
+    /// control-group namespace, or sees a part of the hierarchy. `None` if unknown.
     pub groups_above: Option<bool>,
     /// Limit of swap alone.
     pub swap_bytes: Option<u64>,
-    /// CPUs and memory nodes of the cpuset; `None` where no cpuset is told.
+    /// CPUs and memory nodes of the cpuset; `None` where no cpuset is reported.
     pub cpuset: Option<CpuSet>,
     pub mems: Option<CpuSet>,
     pub cpuset_at: Option<String>,
@@ -82,9 +82,10 @@ pub(super) fn apply(limits: &Limits, cpus: &mut Cpus, nodes: &[Node], remarks: &
     for (what, set) in [("cpuset", &limits.cpuset), ("affinity mask", &limits.affinity)] {
         let Some(set) = set else { continue };
         let left = cpus.allowed.intersection(set);
-        match left.is_empty() && !cpus.allowed.is_empty() {
-            true => remarks.push(format!("the {what} ({set}) allows no online CPU: ignored")),
-            false => cpus.allowed = left,
+        if left.is_empty() && !cpus.allowed.is_empty() {
+            remarks.push(format!("the {what} ({set}) allows no online CPU: ignored"))
+        } else {
+            cpus.allowed = left
         }
     }
     let Some(mems) = &limits.mems else { return };
@@ -258,7 +259,7 @@ mod tests {
         assert_eq!(above(&[("/proc/self/ns/cgroup", "cgroup:[4026532210]")]), Some(true));
         let part = ("/proc/self/mountinfo", "31 23 0:28 /kubepods/x /cg rw - cgroup2 cgroup2 rw\n");
         assert_eq!(above(&[part, first]), Some(true));
-        // The process was moved out of its namespace's own groups; kernels before 4.6 tell no
+        // The process was moved out of its namespace's own groups; kernels before 4.6 report no
         // namespace.
         let moved = |groups| [("/proc/self/cgroup", groups), V2[1]];
         assert_eq!(above(&moved("0::/../other\n")), Some(true));

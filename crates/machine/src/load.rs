@@ -17,13 +17,13 @@ pub struct Load {
     pub psi_memory: Option<f64>,
     pub psi_io: Option<f64>,
     /// Whether the busy and idle time of all CPUs since the start is about their number times the
-    /// uptime: where it is not, a sandbox serves counters that stand still, and that nobody works
-    /// is not believed.
+    /// uptime: where it is not, a sandbox serves counters that stand still, and that no one works
+    /// is not trusted.
     pub counters_keep_time: Option<bool>,
 }
 
 /// CPUs that were offline and ticks that a guest lost leave more than this share.
-const LEAST_COUNTED: f64 = 0.1;
+const MIN_COUNTED: f64 = 0.1;
 /// So soon after the start counters have few ticks, s.
 const JUDGED_S: f64 = 10.0;
 
@@ -62,7 +62,7 @@ fn keep_time(snapshot: &Snapshot, online: &CpuSet, uptime_s: Option<f64>) -> Opt
     let ticks: Option<Vec<f64>> = line.split_whitespace().take(8).map(|word| word.parse().ok()).collect();
     let counted_s = ticks.filter(|ticks| ticks.len() >= 4)?.iter().sum::<f64>() / TICKS_PER_SECOND;
     let uptime_s = uptime_s.filter(|seconds| *seconds >= JUDGED_S)?;
-    (!online.is_empty()).then(|| counted_s >= LEAST_COUNTED * uptime_s * online.len() as f64)
+    (!online.is_empty()).then(|| counted_s >= MIN_COUNTED * uptime_s * online.len() as f64)
 }
 
 /// As Linux counts on all machines that it runs on today.

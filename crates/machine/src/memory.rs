@@ -16,7 +16,7 @@ pub struct Memory {
     pub available_bytes: Option<u64>,
     pub swap_total_bytes: Option<u64>,
     pub swap_free_bytes: Option<u64>,
-    /// Size of a base page, where a probe or the architecture tells.
+    /// Size of a base page, where a probe or the architecture defines it.
     pub page_bytes: Option<u64>,
     /// `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
@@ -37,7 +37,7 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HugePages {
     pub page_bytes: u64,
-    /// Pages in the pool, and those of them that nobody uses.
+    /// Pages in the pool, and those of them that no one uses.
     pub total: u64,
     pub free: u64,
 }
@@ -63,7 +63,7 @@ pub(super) fn parse(snapshot: &Snapshot, cpus: &Cpus) -> Memory {
 }
 
 /// x86 and s390 know one size of base page; elsewhere it is the kernel's choice, which no file
-/// tells.
+/// reports.
 fn page_bytes(snapshot: &Snapshot, cpus: &Cpus) -> Option<u64> {
     let fixed = matches!(cpus.architecture.as_deref(), Some("x86_64" | "i686" | "s390x"));
     snapshot.number(ids::probe::PAGE_BYTES).or(fixed.then_some(4096))

@@ -1,5 +1,5 @@
 //! The way that a network test takes, from `probe:network` (this end) and `probe:network-remote`
-//! (what the server told of its end), and the interfaces that /sys/class/net lists.
+//! (what the server reported about its end), and the interfaces that /sys/class/net lists.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::text;
 use model::vocabulary::network as ids;
 use model::{CpuSet, Snapshot};
 
-/// Both ends of the way, each as itself tells it.
+/// Both ends of the way, each as reported by itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct NetworkPath {
     pub local: End,
-    /// What the other end told; `None` where there was none (loopback, or only described).
+    /// What the other end reported; `None` where there was none (loopback, or only described).
     pub remote: Option<End>,
 }
 
-/// One end: its interface, its driver, its kernel. What was not told is null or empty.
+/// One end: its interface, its driver, its kernel. What was unknown is null or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct End {
     /// The other end's address, as this end knows it.
@@ -32,12 +32,12 @@ pub struct End {
     /// Whether the interface is the kernel's loopback.
     pub loopback: bool,
     /// Whether no hardware stands behind the interface (by its place in /sys); null where it is not
-    /// told.
+    /// reported.
     pub software: Option<bool>,
     pub mtu: Option<u32>,
     /// What the path is known to carry, headers of IP included.
     pub path_mtu: Option<u32>,
-    /// As the driver tells it: virtual ones may tell anything.
+    /// As the driver reports it: virtual ones may report anything.
     pub speed_mbps: Option<f64>,
     pub duplex: Option<String>,
     pub driver: Option<String>,
@@ -51,7 +51,7 @@ pub struct End {
     /// CPUs that received packets are handed on to by software (RPS), all queues together.
     pub rps_cpus: CpuSet,
     pub qdiscs: Vec<Qdisc>,
-    /// Why queueing disciplines are not told.
+    /// Why queueing disciplines are unknown.
     pub qdisc_unknown: Option<String>,
     pub congestion: Option<String>,
     pub congestion_available: Vec<String>,
@@ -64,11 +64,11 @@ pub struct End {
     pub kernel: Option<String>,
     pub cpus: CpuSet,
     /// CPUs that a server's tasks sit on, the nearest to its card first; empty where it does not
-    /// tell.
+    /// report.
     pub seats: Vec<u32>,
     pub cpu_model: Option<String>,
-    /// Shortest round trip of the connection over which this end told all that, us; null of this
-    /// end itself.
+    /// Shortest round trip of the connection over which this end reported this, us; null of
+    /// this end itself.
     pub round_trip_us: Option<f64>,
     /// Equal at both ends where they are one machine (network namespaces, containers).
     pub boot: Option<String>,
@@ -99,7 +99,7 @@ pub struct Qdisc {
 pub struct Interface {
     pub name: String,
     pub mtu: Option<u32>,
-    /// As the driver tells it: virtual ones may tell anything.
+    /// As the driver reports it: virtual ones may report anything.
     pub speed_mbps: Option<f64>,
     pub duplex: Option<String>,
     /// `up`, `down`, `unknown`, …
@@ -108,8 +108,8 @@ pub struct Interface {
 }
 
 /// More lines of a kind than any machine has interrupts or queues are damage.
-const MOST: usize = 4096;
-/// No link is faster (Mbit/s), and none that a driver tells is slower.
+const MAX_LINES: usize = 4096;
+/// No link is faster (Mbit/s), and none that a driver reports is slower.
 const SPEEDS: std::ops::RangeInclusive<f64> = 1.0..=10e6;
 
 pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
@@ -117,11 +117,11 @@ pub fn parse(snapshot: &Snapshot) -> Option<NetworkPath> {
     Some(NetworkPath { local, remote: snapshot.text(ids::probe::NETWORK_REMOTE).and_then(end) })
 }
 
-/// What one end tells, line by line; `None` where not a single one can be read.
+/// What one end reports, line by line; `None` where not a single one can be read.
 pub fn end(told: &str) -> Option<End> {
     let mut end = End::default();
     let mut any = false;
-    for (name, value) in told.lines().take(MOST).filter_map(|line| line.split_once(' ')) {
+    for (name, value) in told.lines().take(MAX_LINES).filter_map(|line| line.split_once(' ')) {
         let text = || Some(value.trim().to_string()).filter(|text| !text.is_empty());
         any = true;
         match name {
@@ -160,7 +160,7 @@ pub fn end(told: &str) -> Option<End> {
             "wmem_max" => end.wmem_max = number(value),
             "kernel" => end.kernel = text(),
             "cpus" => end.cpus = CpuSet::parse_list(value.trim()).unwrap_or_default(),
-            "seats" => end.seats = value.split(',').take(MOST).filter_map(number).collect(),
+            "seats" => end.seats = value.split(',').take(MAX_LINES).filter_map(number).collect(),
             "cpu_model" => end.cpu_model = text(),
             "boot" => end.boot = text(),
             "round_trip_us" => {
@@ -243,7 +243,7 @@ const INVENT: [&str; 18] = [
 ];
 
 impl End {
-    /// What the link carries, Gbit/s, where a driver of hardware tells it.
+    /// What the link carries, Gbit/s, where a driver of hardware reports it.
     pub fn link_gbits(&self) -> Option<f64> {
         let invents = |name: &Option<String>| name.as_deref().is_some_and(|name| INVENT.contains(&name));
         let real = !self.loopback && self.software == Some(false);
@@ -255,7 +255,7 @@ impl End {
         self.offloads.get(name).copied()
     }
 
-    /// The least rate that a queueing discipline of this end lets so many streams have together,
+    /// The least rate that a queueing discipline of this end lets this many streams have together,
     /// Gbit/s, and its kind. fq's is a rate for each of them.
     pub fn shaped_gbits(&self, streams: f64) -> Option<(f64, &str)> {
         let rates = self.qdiscs.iter().filter_map(|qdisc| {
@@ -277,7 +277,7 @@ impl End {
         CpuSet::union_of(of_irqs.iter()).union(&self.rps_cpus)
     }
 
-    /// Interrupts that carry packets: those of queues, where names tell (`…-rx-0`, `…-TxRx-3`,
+    /// Interrupts that carry packets: those of queues, where names show it (`…-rx-0`, `…-TxRx-3`,
     /// `…-input.0`), else all.
     pub fn packet_irqs(&self) -> Vec<&Irq> {
         let carries = |irq: &&Irq| {
@@ -320,14 +320,14 @@ impl NetworkPath {
         self.ends().flat_map(|(_, end)| [end.path_mtu, end.mtu]).flatten().min()
     }
 
-    /// The slower link of those that are told, Gbit/s, and whose it is.
+    /// The slower link of those that are reported, Gbit/s, and whose it is.
     pub fn link_gbits(&self) -> Option<(f64, &'static str)> {
         let told = self.ends().filter_map(|(words, end)| Some((end.link_gbits()?, words)));
         told.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 }
 
-/// Interfaces by name; empty where nothing is told of them.
+/// Interfaces by name; empty where nothing is reported of them.
 pub fn interfaces(snapshot: &Snapshot) -> Vec<Interface> {
     let folder = "/sys/class/net";
     let of = |name: &str| {
@@ -342,7 +342,7 @@ pub fn interfaces(snapshot: &Snapshot) -> Vec<Interface> {
             numa_node: snapshot.number(&file("device/numa_node")),
         }
     };
-    snapshot.children(folder).into_iter().take(MOST).map(of).collect()
+    snapshot.children(folder).into_iter().take(MAX_LINES).map(of).collect()
 }
 
 #[cfg(test)]

@@ -23,18 +23,18 @@ pub struct Node {
     pub cpus: CpuSet,
     /// CPUs of the node that are switched off.
     pub offline: CpuSet,
-    /// Memory of the node; `None` where the kernel does not tell, 0 for a node without memory.
+    /// Memory of the node; `None` where the kernel does not report it, 0 for a node without memory.
     pub total_bytes: Option<u64>,
     pub free_bytes: Option<u64>,
     /// Free memory and half of what file pages hold: what can be taken without swapping.
     #[serde(skip)]
     pub available_bytes: Option<u64>,
     /// Distance to each node, in the order of `Machine::nodes`; empty where the kernel does not
-    /// tell. 10 is local.
+    /// report. 10 is local.
     pub distances: Vec<u32>,
     /// Memory-side caches (Optane in memory mode, HBM as cache): bytes by level.
     pub memory_side_caches: Vec<u64>,
-    /// What firmware (HMAT) tells of the best path to this memory.
+    /// What firmware (HMAT) reports about the best path to this memory.
     pub performance: Option<Performance>,
     pub huge_pages: Vec<HugePages>,
 }
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// Nodes by number; empty where the kernel tells nothing of nodes.
+/// Nodes by number; empty where the kernel reports nothing of nodes.
 pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec<String>) -> Vec<Node> {
     let mut ids: CpuSet = snapshot.numbered(NODES, "node").into_iter().collect();
     ids =

@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
-use super::cpu::{BOOK, CLUSTER, CORE, DRAWER, PACKAGE, contradiction, number, sets};
 use super::cpuinfo::CpuInfo;
+use super::siblings::{BOOK, CLUSTER, CORE, DRAWER, PACKAGE, contradiction, number, sets};
 use super::text::{CPUS, SetText, folder, named_set};
 use super::topology::Package;
 use super::{caches, cpuid, kernel, numa};
 
-/// Clusters of Arm have at most so many cores: `MPIDR_EL1.Aff0` numbers them, and interrupt
+/// Clusters of Arm have at most this many cores: `MPIDR_EL1.Aff0` numbers them, and interrupt
 /// controllers address 16 of one `Aff1`.
-const CLUSTER_MOST: usize = 16;
+const MAX_CLUSTER: usize = 16;
 /// Since this release of Linux ids of packages on Arm come from sockets alone; before, a device
 /// tree's clusters or the levels of MPIDR were taken for packages.
 const SOCKETS_SINCE: u32 = 6;
 
-/// Packages and clusters; `None` where nothing tells.
+/// Packages and clusters; `None` if unknown.
 pub(super) type Grouped = (Option<Vec<Package>>, Option<Vec<CpuSet>>);
 
 pub(super) fn parse(
@@ -70,7 +70,7 @@ fn is_arm(snapshot: &Snapshot, info: &CpuInfo) -> bool {
             && ["aarch64", "arm64"].iter().any(|name| release().contains(name))
 }
 
-/// Whether neither the kernel nor the processor tells what processor this is.
+/// Whether neither the kernel nor the processor names the processor.
 fn is_of_nobody_knows_what(snapshot: &Snapshot, info: &CpuInfo) -> bool {
     info.cpus().is_empty() && architecture(snapshot).is_none() && cpuid::cpus(snapshot).is_empty()
 }
@@ -128,7 +128,7 @@ fn by_ids(
     (!packages.is_empty()).then_some(packages)
 }
 
-/// Packages by the masks alone, where these tell more than cores.
+/// Packages by the masks alone, where these report more than cores.
 fn by_masks(
     snapshot: &Snapshot,
     online: &CpuSet,
@@ -143,7 +143,7 @@ fn by_masks(
         return None;
     }
     let cores = sets(snapshot, online, CORE).unwrap_or_default();
-    // What is no more than a core is the mask of a kernel that knows no packages.
+    // What is at most a core is the mask of a kernel that knows no packages.
     masks.iter().find(|set| set.len() > 1 && !cores.contains(set))?;
     remarks.push("packages come from the masks of siblings: their ids are missing".to_string());
     let package = |(at, cpus)| Package { id: at as i64, cpus };
@@ -188,7 +188,7 @@ fn against_masks(
     packages
 }
 
-/// What Arm's kernels call packages: sockets, or the clusters of one chip, or of nobody knows how
+/// What Arm's kernels call packages: sockets, or the clusters of one chip, or of no one knows how
 /// many.
 fn of_arm(
     snapshot: &Snapshot,
@@ -241,7 +241,7 @@ fn largest(snapshot: &Snapshot, packages: &[Package]) -> usize {
 }
 
 /// Whether packages cannot be clusters: they are larger, have clusters inside, or are those of a
-/// kernel that tells both apart.
+/// kernel that separates both.
 fn are_sockets(snapshot: &Snapshot, packages: &[Package], clusters: Option<&[CpuSet]>) -> bool {
     let all = CpuSet::union_of(packages.iter().map(|package| &package.cpus));
     let cores = sets(snapshot, &all, CORE).unwrap_or_default();
@@ -251,7 +251,7 @@ fn are_sockets(snapshot: &Snapshot, packages: &[Package], clusters: Option<&[Cpu
     // Cores that share a first cache or their threads are no level between core and package.
     let is_between = |set: &CpuSet| is_inside(set) && !cores.iter().any(|core| core == set);
     let knows_clusters = clusters.is_some_and(|sets| sets.iter().any(is_between));
-    largest(snapshot, packages) > CLUSTER_MOST || knows_clusters || knows_sockets(snapshot)
+    largest(snapshot, packages) > MAX_CLUSTER || knows_clusters || knows_sockets(snapshot)
 }
 
 /// Whether the kernel is one that asks for sockets.
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(found.0, None, "{masks:?}");
             assert!(remarks.concat().contains("packages are unknown"), "{masks:?}: {remarks:?}");
         }
-        // Some that tell nothing contradict nobody.
+        // Missing ids contradict nothing.
         assert_eq!(cpus(&parsed(&of(["3", "3", "c", "?"]), &[]).0), ["0-1", "2"]);
     }
 
@@ -377,7 +377,7 @@ mod tests {
         let (found, remarks) =
             parsed(&same.iter().copied().chain(book(["1", "1", "2", "2"])).collect::<Vec<_>>(), &[]);
         assert_eq!(cpus(&found), ["0", "1", "2", "3"]);
-        assert!(remarks[0].contains("numbered anew"), "{remarks:?}");
+        assert!(remarks[0].contains("renumbered"), "{remarks:?}");
         let masks = ["3", "3", "c", "c"]
             .into_iter()
             .enumerate()
@@ -396,7 +396,7 @@ mod tests {
             cpus(&parsed(&same.iter().copied().chain(book(["1"; 4])).collect::<Vec<_>>(), &[]).0),
             ["0,2", "1,3"]
         );
-        // No books are told, but masks.
+        // No books are reported, but masks.
         let masks = ["1", "2", "4", "8"]
             .into_iter()
             .enumerate()
@@ -438,7 +438,7 @@ mod tests {
         let (found, remarks) = parsed(&ids(&["0", "0", "1", "1"]), &[("/proc/cpuinfo", cpuinfo)]);
         assert_eq!(cpus(&found), ["0-3"]);
         assert_eq!(found.1.map(|clusters| clusters.len()), Some(2));
-        assert!(remarks[0].contains("2 packages are clusters"), "{remarks:?}");
+        assert!(remarks[0].contains("2 packages: they are clusters"), "{remarks:?}");
         // One cache of all says the same of cores of one design.
         let cache = format!("{CPUS}/cpu0/cache/index2/shared_cpu_map");
         let (found, _) = parsed(&ids(&["0", "0", "1", "1"]), &[("/proc/cpuinfo", CORTEX), (&cache, "f")]);
@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn what_may_be_clusters_is_said_to_be_unknown() {
-        // Sixteen "packages" of four Cortex-A72 on four nodes: two sockets, which nothing tells.
+        // Sixteen "packages" of four Cortex-A72 on four nodes: two sockets, which Unknown.
         let numbers: Vec<String> = (0..16).map(|id| (id % 4 + id / 4 * 256).to_string()).collect();
         let topology: Vec<(u32, &str, &str)> =
             (0..64).map(|cpu| (cpu, "physical_package_id", numbers[cpu as usize / 4].as_str())).collect();

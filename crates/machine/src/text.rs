@@ -16,8 +16,8 @@ pub(super) fn folder<'a>(snapshot: &'a Snapshot, path: &'a str) -> &'a str {
     }
 }
 
-/// What a mask file and a list file say of the same set, the mask first: where both are there they
-/// were kept because they differ (a tree edited by hand), and trees are edited in the masks.
+/// What a mask file and a list file say about the same set, the mask first: where both are there
+/// they were kept because they differ (a tree edited by hand), and trees are edited in the masks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SetText<'a> {
     Mask(&'a str),
@@ -42,8 +42,8 @@ impl<'a> SetText<'a> {
     }
 }
 
-/// CPUs grouped by what their own files say: the set as told (cut down to `among`) to the CPUs that
-/// tell it.
+/// CPUs grouped by what their own files say: the set as reported (cut down to `among`) to the CPUs
+/// that report it.
 ///
 /// Thousands of CPUs share a few sets, so every distinct text is parsed once.
 pub(super) fn groups<'a>(

@@ -10,12 +10,12 @@ use serde::Serialize;
 /// Logical CPUs and how they group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cpus {
-    /// CPUs that run tasks now. Empty only where nothing tells.
+    /// CPUs that run tasks now. Empty only if nothing reports it.
     pub online: CpuSet,
     /// CPUs that are present but switched off.
     pub offline: CpuSet,
     /// CPUs that this process may use: affinity and cpuset taken together, all that are online
-    /// where neither is told.
+    /// where neither is reported.
     pub allowed: CpuSet,
     /// CPUs kept out of load balancing by `isolcpus=` or an isolated cpuset partition.
     pub isolated: CpuSet,
@@ -34,10 +34,10 @@ pub struct Cpus {
     pub microcode: Option<String>,
     pub flags: Vec<String>,
     /// Physical cores: the online CPUs of each, by first CPU; `None` where the kernel does not
-    /// tell.
+    /// report.
     pub cores: Option<Vec<Core>>,
     pub packages: Option<Vec<Package>>,
-    /// Dies of more than one core, where the kernel tells them.
+    /// Dies of more than one core, where the kernel reports them.
     pub dies: Option<Vec<CpuSet>>,
     /// Groups of cores below the LLC that share an L2 or an interconnect stop.
     pub clusters: Option<Vec<CpuSet>>,
@@ -56,7 +56,7 @@ pub struct Numbers {
 }
 
 impl Cpus {
-    /// What the processor is called: by itself, or on Arm, whose CPUs tell numbers alone, by its
+    /// What the processor is called: by itself, or on Arm, whose CPUs report numbers alone, by its
     /// design.
     pub fn name(&self) -> Option<String> {
         let design = || self.part_name.clone().or_else(|| Some(format!("part {}", self.part.as_ref()?)));
@@ -102,7 +102,7 @@ pub struct Cache {
     pub cpus: CpuSet,
     pub size_bytes: Option<u64>,
     pub line_bytes: Option<u32>,
-    /// Associativity; `None` where it is not told or the cache is fully associative.
+    /// Associativity; `None` where it is unknown or the cache is fully associative.
     pub ways: Option<u32>,
     pub sets: Option<u32>,
 }

@@ -10,7 +10,7 @@ use super::limits::Limits;
 use super::memory::Memory;
 use super::topology::Cpus;
 
-/// What may really be used here; null where nothing tells.
+/// What may really be used here; null if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Usable {
     pub cpus: Option<UsableCpus>,

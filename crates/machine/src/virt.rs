@@ -13,13 +13,13 @@ use super::kernel::Clocksource;
 /// What the machine runs under. In JSON: null, `"none"`, or the name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Hypervisor {
-    /// Nothing tells.
+    /// Unknown.
     #[default]
     Unknown,
-    /// Bare metal: the processor tells, and nothing says otherwise.
+    /// Bare metal: the processor reports it, and nothing contradicts it.
     None,
-    /// A guest; the name where it is told (`kvm`, `vmware`, `hyperv`, `xen`, `virtualbox`, ...),
-    /// else `unknown guest`.
+    /// A guest; the name where it is reported (`kvm`, `vmware`, `hyperv`, `xen`, `virtualbox`,
+    /// ...), else `unknown guest`.
     Guest(String),
 }
 
@@ -54,7 +54,7 @@ impl JsonSchema for Hypervisor {
     }
 }
 
-/// A guest of whom nothing tells.
+/// A guest of whom Unknown.
 const UNNAMED: &str = "unknown guest";
 
 /// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature,
@@ -105,8 +105,8 @@ fn kernel_says(snapshot: &Snapshot) -> Option<&'static str> {
     }
 }
 
-/// Device tree (Arm, POWER, RISC-V) and s390's own words. A POWER `pSeries` platform alone is told
-/// by a partition as well as by a whole machine of old, so it is no proof.
+/// Device tree (Arm, POWER, RISC-V) and s390's own words. A POWER `pSeries` platform alone is
+/// shown by a partition as well as by an old whole machine, so it is no proof.
 fn machine_says(snapshot: &Snapshot, info: &CpuInfo) -> Option<&'static str> {
     let trees = ["/proc/device-tree", "/sys/firmware/devicetree/base"];
     let tree = |file: &str| trees.iter().find_map(|root| snapshot.lossy(&format!("{root}/{file}")));
@@ -211,7 +211,7 @@ fn is_of_cloud(dmi: &Dmi) -> bool {
 }
 
 /// Whether the firmware is that of guests. Of clouds that let whole machines too, a processor that
-/// tells of no hypervisor is believed.
+/// reports no hypervisor is trusted.
 fn is_of_guests(dmi: &Dmi, flag: Option<bool>) -> bool {
     let firmware = dmi.bios_vendor.as_deref().unwrap_or("");
     let is_built_for_guests = GUEST_FIRMWARE.iter().any(|part| firmware.contains(part));
@@ -346,7 +346,7 @@ mod tests {
         ] {
             let files = [(VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&files).0.name(), name, "{vendor} {product}");
-            // A processor that tells of no hypervisor is believed.
+            // A processor that reports no hypervisor is trusted.
             let bare = [BARE, (VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&bare).0, Hypervisor::None, "{vendor} {product}");
         }
@@ -369,7 +369,7 @@ mod tests {
             let files = [(BIOS, bios), (VENDOR, vendor), (PRODUCT, product)];
             assert_eq!(judged(&files).0.name(), name, "{bios} {vendor} {product}");
         }
-        // The firmware tells on a processor that hides it, unless it may be a cloud's whole
+        // The firmware shows a guest whose processor hides it, unless it may be a cloud's whole
         // machine.
         assert_eq!(judged(&[BARE, (BIOS, "SeaBIOS")]), (guest(UNNAMED), 1));
         let whole = [BARE, (BIOS, "SeaBIOS"), (VENDOR, "Alibaba Cloud"), (PRODUCT, "Alibaba Cloud ECS")];

@@ -1,7 +1,7 @@
 //! What identifies an owner's machines or belongs to others is blanked where a snapshot is made,
 //! and again where one is read, so that nothing of it leaves and no old file shows it: serial
 //! numbers, UUIDs and asset tags, container ids, hardware addresses, the values of kernel
-//! parameters that nobody here looks at, names of users and servers in mounts. The host's name, its
+//! parameters that no one here looks at, names of users and servers in mounts. The host's name, its
 //! boot's number and what the user typed stay.
 
 mod command_line;
@@ -110,9 +110,8 @@ impl Snapshot {
                 Entry::Text(text) if GROUPS.contains(&path.as_str()) => Entry::Text(ids.blanked(&text)),
                 Entry::Text(text) if path.starts_with(ids::network::probe::NETWORK) => {
                     // A boot's number says whether both ends are one machine.
-                    let line = |line: &str| match line.starts_with("boot ") {
-                        true => line.to_string(),
-                        false => ids.blanked(line),
+                    let line = |line: &str| {
+                        if line.starts_with("boot ") { line.to_string() } else { ids.blanked(line) }
                     };
                     Entry::Text(text.split_inclusive('\n').map(line).collect())
                 }
@@ -137,7 +136,7 @@ fn settled<T: PartialEq>(mut one: T, blanked: impl Fn(&T) -> T) -> T {
     }
 }
 
-/// What a file's text becomes; `None`: nothing in it is anybody's.
+/// What a file's text becomes; `None`: nothing in it is anyone's.
 fn of_file(path: &str, text: &str, secrets: &Secrets) -> Option<String> {
     let name = path.strip_prefix("/proc/").unwrap_or(path);
     Some(match name {

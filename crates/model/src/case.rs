@@ -203,7 +203,7 @@ pub enum Beside {
     Spinner,
     Stream,
     /// On the measured CPUs themselves, what keeps them from sleeping: tasks that run only while
-    /// nobody else wants to (`SCHED_IDLE`).
+    /// no one else wants to (`SCHED_IDLE`).
     Awake,
 }
 
@@ -250,7 +250,7 @@ impl Placement {
         CpuSet::union_of(self.neighbours.iter().chain([&self.cpus()]))
     }
 
-    /// Whether all of a visit's own work shares one CPU, with nobody beside it.
+    /// Whether all of a visit's own work shares one CPU, with no one beside it.
     pub fn is_of_one_cpu(&self) -> bool {
         self.beside == Beside::Idle && self.busy_cpus().len() == 1
     }

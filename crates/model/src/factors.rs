@@ -1,5 +1,5 @@
-//! What a comparison of two settings of many knobs consists of: which knobs are turned in its
-//! cases, and which could not be.
+//! The factorial design of a comparison of two configurations: which knobs it varies, and which
+//! differing knobs it leaves out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::Case;
 use super::sweep::Measure;
 
-/// A knob that differs between the two, and can be turned here.
+/// A knob that differs between the two configurations and is varied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Factor {
     pub name: String,
-    /// As they stand in the cases.
+    /// Its values in the two configurations, as in `Case::knobs`.
     pub before: String,
     pub after: String,
 }
 
-/// A difference that is no factor here.
+/// A difference that is not varied, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     pub name: String,
@@ -27,25 +27,25 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// The two settings, and what of them can be told apart by experiment.
+/// Two configurations, and the knobs that the experiment varies between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Factors {
-    /// What the two are called.
+    /// Names of the two configurations.
     pub before: String,
     pub after: String,
-    /// What is measured.
+    /// The measured figure.
     pub target: Measure,
     pub factors: Vec<Factor>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// What was met in the files and not understood, as sentences.
+    /// Parts of the configuration files that were not understood, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
 impl Factors {
-    /// Which knobs a case has at their value after: bit i is factor i. `None`: it is none of the
-    /// design's.
+    /// Bit i is set if factor i has its `after` value in the case. `None` if the case is not of
+    /// this design. At most 64 factors.
     pub fn mask(&self, case: &Case) -> Option<u64> {
         self.factors.iter().enumerate().try_fold(0, |mask, (index, factor)| {
             let value = case.knobs.get(&factor.name)?;

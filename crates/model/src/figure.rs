@@ -4,7 +4,7 @@
 pub fn figure(value: f64, unit: &str) -> String {
     let size = value.abs();
     let space = if unit.is_empty() { "" } else { " " };
-    // The rest only a damaged file has; nobody reads three hundred digits.
+    // The rest only a damaged file has; no one reads three hundred digits.
     if size > 0.0 && !(1e-4..1e15).contains(&size) {
         return format!("{value:.2e}{space}{unit}");
     }

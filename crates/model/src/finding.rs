@@ -21,11 +21,11 @@ pub enum VerdictKind {
     Multimodal,
     /// Still moving when measuring ended.
     Drifting,
-    /// Not to be believed.
+    /// Not to be trusted.
     Rejected,
     /// Not measured.
     Skipped,
-    /// Imported: nobody watched while it was measured.
+    /// Imported: no one watched while it was measured.
     Unverified,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for VerdictKind {
     }
 }
 
-/// Whether a number can be believed, and why (not). No number is shown without one.
+/// Whether a number can be trusted, and why (not). No number is shown without one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     pub kind: VerdictKind,
@@ -114,7 +114,7 @@ pub fn rough(precision: f64) -> f64 {
 impl Grade {
     pub const ALL: [Grade; 4] = [Grade::A, Grade::B, Grade::C, Grade::U];
 
-    /// Of a figure with this relative half-width of its interval. What was imported nobody watched:
+    /// Of a figure with this relative half-width of its interval. What was imported no one watched:
     /// it is rough at best.
     pub fn of(verdict: VerdictKind, half_width: Option<f64>, precision: f64) -> Grade {
         match (verdict, half_width) {
@@ -179,7 +179,7 @@ pub enum Effect {
     /// It says what moved them: a trusted number becomes trusted with cause, modes and drift get
     /// their cause.
     Explains,
-    /// They are not to be believed.
+    /// They are not to be trusted.
     Rejects,
 }
 
@@ -203,7 +203,7 @@ impl Fact {
 /// A rule writes one as `Finding::warning(RULE, headline).cause(..).fact(..).confirm(..)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// The rule's id; `assay explain ID` tells more.
+    /// The rule's id; `assay explain ID` has more.
     pub rule: String,
     pub severity: Severity,
     /// One line: subject, verb, number. A second sentence says what that means for the reader.

@@ -13,6 +13,7 @@
 mod blank;
 mod case;
 mod cpuset;
+pub mod dmidecode_text;
 pub mod factors;
 mod figure;
 mod finding;
@@ -21,7 +22,6 @@ mod nearest;
 pub mod packed;
 pub mod pattern;
 mod places;
-pub mod printout;
 mod run;
 pub mod run_file;
 mod sample;

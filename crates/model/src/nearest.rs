@@ -1,14 +1,14 @@
-//! The name that somebody meant who mistyped it.
+//! The name that someone meant who mistyped it.
 
 /// Names less alike than this are other names.
 const ALIKE: f64 = 0.6;
 
-/// What is longer is no name that somebody mistyped, bytes.
-const LONGEST: usize = 100;
+/// What is longer is no name that someone mistyped, bytes.
+const MAX_NAME_BYTES: usize = 100;
 
 /// The known name that is most like a word; `None` where none is.
 pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    if word.len() > LONGEST {
+    if word.len() > MAX_NAME_BYTES {
         return None;
     }
     let word = word.to_lowercase();

@@ -1,4 +1,4 @@
-//! What gzip, bzip2, xz and zstd packed, unpacked while it is read, also in each other.
+//! What gzip, bzip2, xz and zstd packed, unpacked while it is read, also nested.
 //!
 //! Every byte of an archive is summed up in what its packer wrote last: who stops before the end
 //! takes half a file for a whole one.
@@ -18,8 +18,8 @@ use super::run_file::{Exceeded, words};
 /// Memory that an xz stream may ask for, in KiB: `xz -9` takes 65 MiB.
 const XZ_MEMORY: u32 = 128 << 10;
 
-/// Packed files in each other.
-const DEEPEST: usize = 4;
+/// Packed files nested.
+const MAX_DEPTH: usize = 4;
 
 /// The longest sign by which a packer is known.
 const HEAD: usize = 6;
@@ -28,7 +28,7 @@ const HEAD: usize = 6;
 /// so is, at its end, a file that is not whole.
 pub fn unpacked<'r>(from: impl Read + 'r, most: u64) -> io::Result<Box<dyn Read + 'r>> {
     let mut plain: Box<dyn Read + 'r> = Box::new(Layer { packer: "", inner: from, left: most, most });
-    for _ in 0..=DEEPEST {
+    for _ in 0..=MAX_DEPTH {
         let head = head_of(&mut plain, HEAD)?;
         let packed = BufReader::new(Cursor::new(head.clone()).chain(plain));
         let (packer, inner): (_, Box<dyn Read + 'r>) = match head.as_slice() {
@@ -44,7 +44,7 @@ pub fn unpacked<'r>(from: impl Read + 'r, most: u64) -> io::Result<Box<dyn Read 
         };
         plain = Box::new(Layer { packer, inner, left: most, most });
     }
-    Err(unread(io::ErrorKind::InvalidData, format!("it was compressed more than {DEEPEST} times")))
+    Err(unread(io::ErrorKind::InvalidData, format!("it was compressed more than {MAX_DEPTH} times")))
 }
 
 /// The first bytes, fewer where there are no more.
@@ -54,7 +54,7 @@ pub fn head_of(from: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What is said of a packed file; the layers around it say no more.
+/// What is said about a packed file; the layers around it say no more.
 #[derive(Debug)]
 struct Unread(String);
 
@@ -121,7 +121,7 @@ struct Zstd<R> {
     is_open: bool,
 }
 
-/// The begin of a frame with the smallest window.
+/// The start of a frame with the smallest window.
 const SMALLEST: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0];
 
 impl<R: BufRead> Zstd<R> {
@@ -182,7 +182,7 @@ impl<R: BufRead> Read for Zstd<R> {
     }
 }
 
-/// The library hides in its own what it was told while it read.
+/// The library wraps read errors in its own.
 fn of_zstd(error: FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(one) = cause {

@@ -63,7 +63,7 @@ pub struct Conditions {
     /// single visit may show less than none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_on_seats_ms: Option<f64>,
-    /// Time the hypervisor gave to somebody else, all CPUs, ms.
+    /// Time the hypervisor gave to someone else, all CPUs, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ impl Conditions {
     }
 }
 
-/// `None` where the whole is nothing, or so large that nobody can have counted it.
+/// `None` where the whole is nothing, or so large that no one can have counted it.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0 && whole.is_finite()).then(|| (part / whole).clamp(0.0, 1.0))
 }
@@ -246,7 +246,7 @@ pub struct Header {
     pub assay: String,
     /// As its user named it (`--host`), else as its kernel is called.
     pub host: String,
-    /// Of `--label`: what tells hosts apart for their owner, such as a rack.
+    /// Of `--label`: distinguishes hosts for their owner, such as a rack.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// UTC, RFC 3339.
@@ -303,7 +303,7 @@ pub struct TimeLine {
     pub unit: Cow<'static, str>,
     pub at_ms: Vec<f64>,
     pub value: Vec<f64>,
-    /// Why the machine does not tell it: such a line has no points.
+    /// Why the machine does not report it: such a line has no points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
@@ -330,7 +330,7 @@ pub struct SummarySeries {
     pub n: u32,
     pub cv: Option<f64>,
     pub verdict: VerdictKind,
-    /// Which side is the better one; summaries of the first versions do not tell.
+    /// Which side is the better one; summaries of the first versions do not report it.
     #[serde(default)]
     pub better: Option<Better>,
     /// Rides along: it is not what its benchmark is about.
@@ -356,7 +356,7 @@ pub struct Summary {
     pub labels: BTreeMap<String, String>,
     pub started: String,
     pub elapsed_s: f64,
-    /// The boot that it ran in; hosts that tell the same one are one machine, whatever they are
+    /// The boot that it ran in; hosts that report the same one are one machine, whatever they are
     /// called.
     #[serde(default)]
     pub boot_id: Option<String>,
@@ -391,11 +391,12 @@ fn is_zero(count: &u32) -> bool {
 }
 
 /// A make-up without a list of memory modules that an older version cut after 200 characters: the
-/// host stays among the peers that newer summaries tell the whole list of, as one that tells none.
+/// host stays among the peers that newer summaries report the whole list of, as one that reports
+/// none.
 fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, String)>, D::Error> {
-    const CUT: usize = 200;
+    const MAX_VALUE_CHARS: usize = 200;
     let mut all = Vec::<(String, String)>::deserialize(from)?;
-    all.retain(|(label, value)| label != "dimms_mib" || value.len() != CUT);
+    all.retain(|(label, value)| label != "dimms_mib" || value.len() != MAX_VALUE_CHARS);
     Ok(all)
 }
 

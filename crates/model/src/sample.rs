@@ -91,7 +91,7 @@ pub struct Covariates {
     /// Time spent runnable but waiting for a CPU, ns (schedstat run delay).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ns: Option<Packed>,
-    /// The measured CPU's stolen time in the window, ms (10 ms steps), where the kernel tells it.
+    /// The measured CPU's stolen time in the window, ms (10 ms steps), where the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ms: Option<Packed>,
     /// Core clock right after the window, GHz, from a short dependent chain.
@@ -139,10 +139,10 @@ impl Covariates {
     }
 }
 
-/// So many latencies must lie beyond a quantile for it to be told: fewer say nothing of it.
+/// This many latencies must lie beyond a quantile for it to be reported.
 pub const BEYOND: f64 = 10.0;
 
-/// Whether so many latencies back the quantile `q`, 0 to 1.
+/// Whether this many latencies back the quantile `q`, 0 to 1.
 pub fn backs(total: u64, q: f64) -> bool {
     // Shares like 1 - 0.999 are not exact: 10 of 10,000 must count as 10.
     (1.0 - q) * total as f64 >= BEYOND - 1e-6

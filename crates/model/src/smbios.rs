@@ -9,11 +9,12 @@ pub struct Structure<'a> {
 }
 
 impl<'a> Structure<'a> {
+    /// The 16-bit number at this byte offset.
     pub fn word(&self, at: usize) -> Option<u64> {
         self.number(at, 2)
     }
 
-    /// The string that the byte at this place numbers, from 1; bytes beyond ASCII become `?`.
+    /// The string whose 1-based index is the byte at this offset; bytes beyond ASCII become `?`.
     pub fn text(&self, at: usize) -> String {
         let index = self.byte(at).unwrap_or(0) as usize;
         let found = index.checked_sub(1).and_then(|index| self.strings().nth(index)).unwrap_or_default();
@@ -21,6 +22,7 @@ impl<'a> Structure<'a> {
         found.iter().map(plain).collect::<String>().trim().to_string()
     }
 
+    /// The little-endian number of this many bytes at an offset; `None` beyond the structure.
     pub fn number(&self, at: usize, bytes: usize) -> Option<u64> {
         let part = self.bytes.get(at..at + bytes)?;
         Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -30,13 +32,13 @@ impl<'a> Structure<'a> {
         self.number(at, 1)
     }
 
-    /// The strings, of which fields number the first as 1: they end where one is empty.
+    /// The strings, in the order in which fields count them from 1.
     pub fn strings(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.strings.split(|byte| *byte == 0).take_while(|string| !string.is_empty())
     }
 }
 
-/// The whole structures of a table, up to the first that is not.
+/// The complete structures of a table; stops at the first truncated one.
 pub fn structures(table: &[u8]) -> impl Iterator<Item = Structure<'_>> {
     let mut rest = table;
     std::iter::from_fn(move || {

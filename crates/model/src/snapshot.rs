@@ -121,9 +121,10 @@ impl Serialize for Folder<'_> {
         for (name, folder) in &self.folders {
             // A path that is file and folder at once (only a damaged snapshot has one) keeps both:
             // folders end in a slash.
-            match self.files.contains_key(name) {
-                true => map.serialize_entry(&format!("{name}/"), folder)?,
-                false => map.serialize_entry(name, folder)?,
+            if self.files.contains_key(name) {
+                map.serialize_entry(&format!("{name}/"), folder)?
+            } else {
+                map.serialize_entry(name, folder)?
             }
         }
         for (name, entry) in &self.files {
@@ -154,7 +155,7 @@ impl Serialize for Snapshot {
             // The first component keeps what stands before the first slash: "" for /proc,
             // "probe:cpuid" for probes. What is deeper than folders of ours is the name of one
             // file: writing must end, and be readable.
-            let mut components = path.splitn(DEEPEST, '/').peekable();
+            let mut components = path.splitn(MAX_DEPTH, '/').peekable();
             let mut folder = &mut root;
             while let Some(name) = components.next() {
                 match components.peek() {
@@ -177,7 +178,7 @@ enum Node {
 
 /// Deeper trees are refused: no path of /proc or /sys but those of nested control groups comes
 /// near, and recursion must end (that of the JSON reader does at 128).
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 struct NodeVisitor {
     depth: usize,
@@ -223,7 +224,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err(A::Error::custom("a snapshot nested too deeply"));
         }
         let mut content = Vec::new();

@@ -44,7 +44,7 @@ pub struct Thinned {
 }
 
 impl Thinned {
-    /// What a report says of it.
+    /// What a report says about it.
     pub fn words(&self) -> String {
         format!(
             "{} of {} passes were used, drawn evenly over the run: {} benchmarks have more passes than the \

@@ -24,7 +24,7 @@ const TIMES: &Words = &[
 ];
 
 /// Whole numbers up to here are exact.
-const MOST_BYTES: f64 = 9_007_199_254_740_992.0;
+const MAX_BYTES: f64 = 9_007_199_254_740_992.0;
 
 /// The number that a text begins with, and the word behind it; `None` where it begins with none.
 pub fn split(text: &str) -> Option<(f64, &str)> {
@@ -81,7 +81,7 @@ pub fn binary(word: &str) -> Option<f64> {
 pub fn bytes(text: &str) -> Option<u64> {
     let (number, word) = split(text)?;
     let bytes = number * binary(word)?;
-    (!text.contains('.') && bytes < MOST_BYTES).then_some(bytes as u64)
+    (!text.contains('.') && bytes < MAX_BYTES).then_some(bytes as u64)
 }
 
 /// What turns a number of one unit into one of another; `None` where they measure different things.

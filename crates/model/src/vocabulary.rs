@@ -1,5 +1,5 @@
 //! The ids that measuring, meaning and reports share: of benchmarks, metrics, parameters, rules and
-//! probes, as constants of types of their own. Whoever names one takes it from here, so that nobody
+//! probes, as constants of types of their own. Whoever names one takes it from here, so that no one
 //! can name what does not exist.
 
 use std::borrow::{Borrow, Cow};
@@ -125,8 +125,13 @@ kind! {
     RuleId
 }
 
-/// Constants of one kind, and `ALL` of them.
+/// Constants of one kind, and `ALL` of them; with `pub mod`, in a module of their own.
 macro_rules! names {
+    (pub mod $module:ident: $($rows:tt)+) => {
+        pub mod $module {
+            $crate::vocabulary::names! { $($rows)+ }
+        }
+    };
     (probes: $($name:ident = $text:literal,)+) => {
         $(pub const $name: &str = $text;)+
         pub(in crate::vocabulary) const ALL: &[&str] = &[$($name),+];

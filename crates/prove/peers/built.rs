@@ -1,4 +1,4 @@
-//! The peers that are C programs of ours, built for this very CPU (`gcc -O3 -march=native`).
+//! The peers that are C programs of Assay's, built for this very CPU (`gcc -O3 -march=native`).
 
 use std::path::PathBuf;
 use std::process::Command;

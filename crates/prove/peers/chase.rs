@@ -23,15 +23,15 @@ const SAMPLES: u32 = 2;
 /// What one side needs, bytes: its block and the orders.
 const ONE_SIDE: u64 = BYTES + (BYTES >> 2);
 
-/// What both sides tell, ns: the two orders, and the price between them.
+/// Figures of both sides, ns: the two orders, and the price between them.
 const ORDERS: [&str; 2] = ["page-local", "whole-block"];
 const PRICE: &str = "translation";
-/// The largest difference between an order of ours and the peer's, a part of it.
+/// The largest difference between an order of Assay's and the peer's, a part of it.
 const NEAR: f64 = 0.03;
 /// The largest between the prices, ns.
 const NEAR_NS: f64 = 3.0;
 
-/// The case that walks both orders in turn, with the price of translation between them.
+/// The case that walks both orders alternately, with the price of translation between them.
 fn ours(bench: &Bench) -> Option<Case> {
     let is_dram = |case: &Case| {
         let source = case.params.get(ids::param::SOURCE).and_then(|source| source.text());
@@ -43,7 +43,7 @@ fn ours(bench: &Bench) -> Option<Case> {
     Some(case)
 }
 
-/// One visit of ours: both orders and the price, ns.
+/// One visit of Assay's: both orders and the price, ns.
 fn ours_now(bench: &Bench, case: &Case) -> Result<[f64; 3], String> {
     let heard = bench.heard(case)?;
     let within = [(&*ids::param::WITHIN, WITHIN)];
@@ -69,7 +69,7 @@ fn peers_now(bench: &Bench, built: &Built) -> Result<[f64; 3], String> {
 }
 
 /// Memory that is held while the sides are compared, all that is free but what one of them needs:
-/// so both have theirs from the same. In a guest a translation is as dear as the host's pages
+/// so both have theirs from the same. In a guest a translation is as expensive as the host's pages
 /// behind it: the C program alone took 135 to 153 ns in one part of a guest's memory and 164 to 185
 /// in another.
 fn the_rest(bench: &Bench) -> Vec<u8> {

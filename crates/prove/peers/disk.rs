@@ -1,4 +1,4 @@
-//! Disks, beside fio's io_uring engine: the same job on the same filesystem, in files of one size,
+//! Disks, against fio's io_uring engine: the same job on the same filesystem, in files of one size,
 //! past the page cache, both with registered file and buffers, on the same CPU. fio's buffers lie
 //! on huge pages as ours do: on scattered ones each I/O of 1 MiB reaches the device as two. Of each
 //! pair of runs three figures are compared: the rate, the 99th percentile of latency (from before
@@ -242,7 +242,7 @@ fn arguments(job: &Job, file: &Path, cpu: u32) -> Vec<String> {
 
 /// The figures of fio's only job.
 fn figures(text: &str) -> Option<Figures> {
-    // What it says before the object is no JSON.
+    // Text before the object is not JSON.
     let report: serde_json::Value = serde_json::from_str(&text[text.find('{')?..]).ok()?;
     let job = report["jobs"].get(0)?;
     let way =

@@ -1,4 +1,4 @@
-//! hackbench, beside that of rt-tests: the same parameters, both wherever the scheduler puts their
+//! hackbench, against that of rt-tests: the same parameters, both wherever the scheduler puts their
 //! tasks.
 
 use std::time::Duration;

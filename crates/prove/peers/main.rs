@@ -1,4 +1,4 @@
-//! `make bench`: our figures beside those of other people's tools, on this machine, interleaved.
+//! `make bench`: our figures against those of other tools, on this machine, interleaved.
 //!
 //! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio
 //! is within ±3 % or its time ends; beside it stands the peer against itself, which shows what this
@@ -37,8 +37,8 @@ use bench::{self, Depth, Order, Scope, Windows};
 use knobs::Knobs;
 use machine::Machine;
 use model::{Case, CpuSet, RunClock, Samples, figure};
-use session::measure::child::{self, Heard, Meanwhile};
-use session::objects::Keep;
+use session::measure::child::{self, Callbacks, Outcome};
+use session::objects::ObjectKeeper;
 use stats::compare::{Ratio, paired_ratio};
 use stats::order::median;
 use sys::clock::{self, Clock};
@@ -61,7 +61,7 @@ pub struct Row {
     pub note: &'static str,
 }
 
-/// One figure of a visit of ours.
+/// One figure of a visit of Assay's.
 pub struct Ours {
     pub case: Case,
     pub metric: &'static str,
@@ -87,9 +87,9 @@ pub enum Peer {
     /// A program that does so much work again and again, and prints a line with the seconds of each
     /// time.
     Timed { words: Vec<String>, work: f64 },
-    /// Another metric of ours.
+    /// Another metric of Assay's.
     Ours(Box<Ours>),
-    /// A chain of dependent loads written differently, through a block of so many bytes.
+    /// A chain of dependent loads written differently, through a block of this many bytes.
     Chain { bytes: u64, cpu: u32 },
 }
 
@@ -113,7 +113,7 @@ pub struct Bench {
 pub const WINDOWS: Windows = Windows { window_ns: 10e6, count: 5, warm_up: 1, limit_s: 5.0 };
 
 impl Bench {
-    /// The case of ours that fits; of the deepest profile, so that every case is offered.
+    /// The case of Assay's that fits; of the deepest profile, so that every case is offered.
     pub fn case(&self, id: &str, fits: impl Fn(&Case) -> bool) -> Option<Case> {
         let scope = Scope {
             machine: &self.machine,
@@ -139,13 +139,13 @@ impl Bench {
         self.floor.cpus().first().unwrap_or(0)
     }
 
-    /// One visit of ours.
-    pub fn heard(&self, case: &Case) -> Result<Heard, String> {
+    /// One visit of Assay's.
+    pub fn heard(&self, case: &Case) -> Result<Outcome, String> {
         self.heard_from(&Ours::new(case.clone(), ""))
     }
 
     /// The same, started as it wants to be.
-    fn heard_from(&self, ours: &Ours) -> Result<Heard, String> {
+    fn heard_from(&self, ours: &Ours) -> Result<Outcome, String> {
         let order = Order {
             case: ours.case.clone(),
             windows: ours.windows,
@@ -157,16 +157,16 @@ impl Bench {
             secret: ours.secret.clone().map(bench::Secret),
             parent: Some(std::process::id()),
         };
-        let keep = Keep::of(&Knobs::of(Path::new("/")));
+        let keep = ObjectKeeper::of(&Knobs::of(Path::new("/")));
         let usual = testkit::program();
         let program = ours.program.as_deref().unwrap_or(usual);
         let nothing =
-            Meanwhile { interrupted: &|| false, observe: &mut || (), waited: &mut || Duration::ZERO };
+            Callbacks { interrupted: &|| false, observe: &mut || (), waited: &mut || Duration::ZERO };
         let heard = child::visit(program, &order, Duration::from_secs(60), &keep, nothing);
         heard.map_err(|error| format!("{error:#}"))
     }
 
-    /// One visit of ours: the median of its windows.
+    /// One visit of Assay's: the median of its windows.
     fn own(&self, ours: &Ours) -> Result<f64, String> {
         let heard = self.heard_from(ours)?;
         let value_of = |wanted: &str| value_in(&heard, &ours.case, wanted, &ours.at);
@@ -298,9 +298,9 @@ impl Wanted {
     }
 }
 
-/// The median of the windows of a metric that a visit of ours told, at the first point that has
+/// The median of the windows of a metric that a visit of Assay's told, at the first point that has
 /// these parameters.
-pub fn value_in(heard: &Heard, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
+pub fn value_in(heard: &Outcome, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
     let fits = |samples: &&Samples| {
         let is_there = |(name, value): &(&str, &str)| {

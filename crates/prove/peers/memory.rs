@@ -1,4 +1,4 @@
-//! Memory, beside likwid-bench, mbw, sysbench and perf bench; the ladder beside a chain written
+//! Memory, against likwid-bench, mbw, sysbench and perf bench; the ladder beside a chain written
 //! differently; and what the core's clock must agree with.
 
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
@@ -129,7 +129,7 @@ fn sysbench(bench: &Bench, level: &Level, threads: u64) -> Result<Row, String> {
     bandwidth(bench, (level, threads, "read"), 1.0, "sysbench memory", peer)
 }
 
-/// perf counts the bytes copied: half of ours.
+/// perf counts the bytes copied: half of Assay's.
 fn perf(bench: &Bench, level: &Level, function: &str, op: &str) -> Result<Row, String> {
     let loops = ((4u64 << 30) / level.bytes).max(4);
     let words = format!(
@@ -142,8 +142,8 @@ fn perf(bench: &Bench, level: &Level, function: &str, op: &str) -> Result<Row, S
     bandwidth(bench, (level, 1, op), 0.5, &tool, peer)
 }
 
-/// mbw counts the bytes copied: half of ours. What it calls MEMCPY (`-t0`) is a loop over words in
-/// its machine code, and what it calls DUMB (`-t1`) the C library's memcpy. Its block-wise copy
+/// mbw counts the bytes copied: half of Assay's. What it calls MEMCPY (`-t0`) is a loop over words
+/// in its machine code, and what it calls DUMB (`-t1`) the C library's memcpy. Its block-wise copy
 /// always reads the same block.
 fn mbw(bench: &Bench, level: &Level, test: &str, op: &str, tool: &str) -> Result<Row, String> {
     let words = format!("taskset -c {} mbw -q {test} -n 5 {}", bench.first_cpu(), level.bytes >> 21);
@@ -180,7 +180,7 @@ fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
     })
 }
 
-/// Two chains that must tell the same clock.
+/// Two chains that must give the same clock.
 fn clock_rows(bench: &Bench) -> Rows {
     let name = "core clock by additions (by multiplications)";
     let Some(case) = bench.case("cpu.clock", |_| true) else { return vec![Err(name.into())] };

@@ -1,4 +1,4 @@
-//! The network, beside iperf3 and sockperf: over loopback, and between two network namespaces that
+//! The network, against iperf3 and sockperf: over loopback, and between two network namespaces that
 //! a pair of virtual cards connects (root). Sender on one CPU, receiver on the other, for both
 //! sides.
 
@@ -21,7 +21,7 @@ const ADDRESSES: [&str; 2] = ["10.249.37.1", "10.249.37.2"];
 const TOKEN: &str = "a token of the bench's own namespaces";
 const PORT: u16 = 4711;
 
-/// Two namespaces with a server of ours in the first; gone with this.
+/// Two namespaces with a server of Assay's in the first; gone with this.
 pub struct Namespaces {
     names: [String; 2],
     server: Option<Child>,
@@ -32,9 +32,10 @@ pub struct Namespaces {
 
 fn ip(words: &str) -> Result<(), String> {
     let done = Command::new("ip").args(words.split_whitespace()).stderr(Stdio::null()).status();
-    match done.map_err(|error| format!("ip cannot be run ({error})"))?.success() {
-        true => Ok(()),
-        false => Err(format!("`ip {words}` failed")),
+    if done.map_err(|error| format!("ip cannot be run ({error})"))?.success() {
+        Ok(())
+    } else {
+        Err(format!("`ip {words}` failed"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Components of the rate suite beside plain C programs of the same algorithm on the same data,
+//! Components of the rate suite against plain C programs of the same algorithm on the same data,
 //! built for this very CPU (`gcc -O3 -march=native`); both get huge pages.
 
 use std::time::Duration;

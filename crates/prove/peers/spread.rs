@@ -1,9 +1,9 @@
 //! Ten whole runs of the baseline and of each peer, interleaved: how much does each figure vary
 //! from run to run?
 //!
-//! A run of ours is `assay run --quick` over the groups of the baseline, as a user would start it;
-//! a run of a peer is each of its tests once, pinned. The coefficient of variation of each figure
-//! over the ten runs stands in the table, and the median of each tool's in the last lines.
+//! A run of Assay's is `assay run --quick` over the groups of the baseline, as a user would start
+//! it; a run of a peer is each of its tests once, pinned. The coefficient of variation of each
+//! figure over the ten runs stands in the table, and the median of each tool's in the last lines.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -21,86 +21,74 @@ const GROUPS: &str = "syscall,signal,process,vm,timer,lock,ipc,sched,file,cpu";
 const ALONE: [&str; 4] = ["timer", "lock", "file", "cpu"];
 const BUDGET: &str = "60s";
 
-/// One test of a peer: its tool, what it is called in the table, its command line and the figure in
-/// its output.
-type Test = (&'static str, &'static str, &'static str, fn(&str) -> Option<f64>);
+/// One test of a peer.
+struct Test {
+    tool: &'static str,
+    name: &'static str,
+    command: &'static str,
+    /// Its figure, from the output.
+    figure: fn(&str) -> Option<f64>,
+    /// Assay's series of the same quantity, or nearly; empty: none. Other series are not compared,
+    /// because a host affects them differently.
+    series: &'static str,
+}
+
+const fn test(
+    tool: &'static str,
+    name: &'static str,
+    command: &'static str,
+    figure: fn(&str) -> Option<f64>,
+    series: &'static str,
+) -> Test {
+    Test { tool, name, command, figure, series }
+}
 
 #[rustfmt::skip]
 const TESTS: &[Test] = &[
-    ("perf bench", "syscall basic", "perf bench syscall basic -l 2000000", |text| number_before(text, "usecs/op")),
-    ("perf bench", "sched pipe", "perf bench sched pipe -l 50000", |text| number_before(text, "usecs/op")),
-    ("perf bench", "sched messaging", "perf bench sched messaging -g 2 -l 200", |text| number_after(text, "Total time:")),
-    ("perf bench", "futex hash", "perf bench futex hash -t 1 -r 1", |text| number_after(text, "Averaged ")),
-    ("perf bench", "epoll wait", "perf bench epoll wait -t 1 -r 1", |text| number_after(text, "Averaged ")),
-    ("perf bench", "mem memcpy", "perf bench mem memcpy -s 1MB -l 1000 -f default", |text| number_before(text, "GB/sec")),
-    ("stress-ng", "null", "stress-ng --null 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "zero", "stress-ng --zero 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "kill", "stress-ng --kill 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "sigsegv", "stress-ng --sigsegv 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "fork", "stress-ng --fork 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "vfork", "stress-ng --vfork 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "pthread", "stress-ng --pthread 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "pipe", "stress-ng --pipe 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "fifo", "stress-ng --fifo 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "eventfd", "stress-ng --eventfd 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "futex", "stress-ng --futex 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "sem-sysv", "stress-ng --sem-sysv 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "switch", "stress-ng --switch 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "poll", "stress-ng --poll 1 -t 1 --metrics-brief", bogo),
-    ("stress-ng", "open", "stress-ng --open 1 -t 1 --metrics-brief", bogo),
-    ("lmbench", "null", "lat_syscall null", microseconds),
-    ("lmbench", "read", "lat_syscall read", microseconds),
-    ("lmbench", "write", "lat_syscall write", microseconds),
-    ("lmbench", "stat", "lat_syscall stat /tmp", microseconds),
-    ("lmbench", "fstat", "lat_syscall fstat /etc/passwd", microseconds),
-    ("lmbench", "open", "lat_syscall open /etc/passwd", microseconds),
-    ("lmbench", "select 100", "lat_select -n 100 file", microseconds),
-    ("lmbench", "signal install", "lat_sig install", microseconds),
-    ("lmbench", "signal catch", "lat_sig catch", microseconds),
-    ("lmbench", "pipe", "lat_pipe", microseconds),
-    ("lmbench", "unix", "lat_unix", microseconds),
-    ("lmbench", "fork", "lat_proc fork", microseconds),
-    ("lmbench", "exec", "lat_proc exec", microseconds),
-    ("lmbench", "shell", "lat_proc shell", microseconds),
-    ("lmbench", "pipe bandwidth", "bw_pipe", |text| number_before(text, "MB/sec")),
-    ("lmbench", "unix bandwidth", "bw_unix", |text| number_before(text, "MB/sec")),
-];
-
-/// Tests that measure the same as a figure of ours, or nearly: tool, test, our series. Tools have
-/// figures of different kinds, which the machine moves differently: only the same ones compare.
-const TWINS: &[(&str, &str, &str)] = &[
-    ("perf bench", "syscall basic", "syscall.getpid@one-cpu#latency"),
-    ("perf bench", "sched pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),
-    ("stress-ng", "null", "syscall.write@one-cpu#latency"),
-    ("stress-ng", "zero", "syscall.read@one-cpu#latency"),
-    ("stress-ng", "sigsegv", "signal.protection-fault@one-cpu#latency"),
-    ("stress-ng", "fork", "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
-    ("stress-ng", "pthread", "process.thread@one-cpu#latency"),
-    ("stress-ng", "eventfd", "ipc.eventfd@same-cpu#latency"),
-    ("stress-ng", "sem-sysv", "ipc.sysv-semaphore@same-cpu#latency"),
-    ("lmbench", "null", "syscall.getpid@one-cpu#latency"),
-    ("lmbench", "read", "syscall.read@one-cpu#latency"),
-    ("lmbench", "write", "syscall.write@one-cpu#latency"),
-    ("lmbench", "stat", "syscall.stat@one-cpu#latency"),
-    ("lmbench", "fstat", "syscall.fstat@one-cpu#latency"),
-    ("lmbench", "open", "syscall.open-close@one-cpu#latency"),
-    ("lmbench", "select 100", "syscall.select@one-cpu/fds=100#latency"),
-    ("lmbench", "signal install", "signal.handler@one-cpu#install"),
-    ("lmbench", "signal catch", "signal.handler@one-cpu#latency"),
-    ("lmbench", "pipe", "ipc.pipe-pingpong@same-cpu#round_trips"),
-    ("lmbench", "unix", "ipc.unix-stream@same-cpu#latency"),
-    ("lmbench", "fork", "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
-    ("lmbench", "exec", "process.exec@one-cpu/program=minimal#latency"),
-    ("lmbench", "shell", "process.shell@one-cpu/program=minimal#latency"),
-    ("lmbench", "pipe bandwidth", "ipc.pipe-bandwidth@same-cpu/message=65536#bandwidth"),
-    ("lmbench", "unix bandwidth", "ipc.unix-bandwidth@same-cpu/message=65536#bandwidth"),
+    test("perf bench", "syscall basic", "perf bench syscall basic -l 2000000", |text| number_before(text, "usecs/op"), "syscall.getpid@one-cpu#latency"),
+    test("perf bench", "sched pipe", "perf bench sched pipe -l 50000", |text| number_before(text, "usecs/op"), "ipc.pipe-pingpong@same-cpu#round_trips"),
+    test("perf bench", "sched messaging", "perf bench sched messaging -g 2 -l 200", |text| number_after(text, "Total time:"), ""),
+    test("perf bench", "futex hash", "perf bench futex hash -t 1 -r 1", |text| number_after(text, "Averaged "), ""),
+    test("perf bench", "epoll wait", "perf bench epoll wait -t 1 -r 1", |text| number_after(text, "Averaged "), ""),
+    test("perf bench", "mem memcpy", "perf bench mem memcpy -s 1MB -l 1000 -f default", |text| number_before(text, "GB/sec"), ""),
+    test("stress-ng", "null", "stress-ng --null 1 -t 1 --metrics-brief", bogo, "syscall.write@one-cpu#latency"),
+    test("stress-ng", "zero", "stress-ng --zero 1 -t 1 --metrics-brief", bogo, "syscall.read@one-cpu#latency"),
+    test("stress-ng", "kill", "stress-ng --kill 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "sigsegv", "stress-ng --sigsegv 1 -t 1 --metrics-brief", bogo, "signal.protection-fault@one-cpu#latency"),
+    test("stress-ng", "fork", "stress-ng --fork 1 -t 1 --metrics-brief", bogo, "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
+    test("stress-ng", "vfork", "stress-ng --vfork 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "pthread", "stress-ng --pthread 1 -t 1 --metrics-brief", bogo, "process.thread@one-cpu#latency"),
+    test("stress-ng", "pipe", "stress-ng --pipe 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "fifo", "stress-ng --fifo 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "eventfd", "stress-ng --eventfd 1 -t 1 --metrics-brief", bogo, "ipc.eventfd@same-cpu#latency"),
+    test("stress-ng", "futex", "stress-ng --futex 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "sem-sysv", "stress-ng --sem-sysv 1 -t 1 --metrics-brief", bogo, "ipc.sysv-semaphore@same-cpu#latency"),
+    test("stress-ng", "switch", "stress-ng --switch 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "poll", "stress-ng --poll 1 -t 1 --metrics-brief", bogo, ""),
+    test("stress-ng", "open", "stress-ng --open 1 -t 1 --metrics-brief", bogo, ""),
+    test("lmbench", "null", "lat_syscall null", microseconds, "syscall.getpid@one-cpu#latency"),
+    test("lmbench", "read", "lat_syscall read", microseconds, "syscall.read@one-cpu#latency"),
+    test("lmbench", "write", "lat_syscall write", microseconds, "syscall.write@one-cpu#latency"),
+    test("lmbench", "stat", "lat_syscall stat /tmp", microseconds, "syscall.stat@one-cpu#latency"),
+    test("lmbench", "fstat", "lat_syscall fstat /etc/passwd", microseconds, "syscall.fstat@one-cpu#latency"),
+    test("lmbench", "open", "lat_syscall open /etc/passwd", microseconds, "syscall.open-close@one-cpu#latency"),
+    test("lmbench", "select 100", "lat_select -n 100 file", microseconds, "syscall.select@one-cpu/fds=100#latency"),
+    test("lmbench", "signal install", "lat_sig install", microseconds, "signal.handler@one-cpu#install"),
+    test("lmbench", "signal catch", "lat_sig catch", microseconds, "signal.handler@one-cpu#latency"),
+    test("lmbench", "pipe", "lat_pipe", microseconds, "ipc.pipe-pingpong@same-cpu#round_trips"),
+    test("lmbench", "unix", "lat_unix", microseconds, "ipc.unix-stream@same-cpu#latency"),
+    test("lmbench", "fork", "lat_proc fork", microseconds, "process.fork@one-cpu+base-pages/resident_mb=0#latency"),
+    test("lmbench", "exec", "lat_proc exec", microseconds, "process.exec@one-cpu/program=minimal#latency"),
+    test("lmbench", "shell", "lat_proc shell", microseconds, "process.shell@one-cpu/program=minimal#latency"),
+    test("lmbench", "pipe bandwidth", "bw_pipe", |text| number_before(text, "MB/sec"), "ipc.pipe-bandwidth@same-cpu/message=65536#bandwidth"),
+    test("lmbench", "unix bandwidth", "bw_unix", |text| number_before(text, "MB/sec"), "ipc.unix-bandwidth@same-cpu/message=65536#bandwidth"),
 ];
 
 /// Figures of each tool and test, one a run.
 type Figures = BTreeMap<(String, String), Vec<f64>>;
 
 pub fn table(bench: &Bench) {
-    let program_of = |test: &Test| test.2.split(' ').next().unwrap_or_default().to_string();
+    let program_of = |test: &Test| test.command.split(' ').next().unwrap_or_default().to_string();
     let tests: Vec<&Test> = TESTS.iter().filter(|test| on_path(&program_of(test))).collect();
     let cpu = bench.first_cpu();
     let mut figures = Figures::new();
@@ -109,9 +97,9 @@ pub fn table(bench: &Bench) {
         if run % 2 == 0 {
             ours(&mut figures);
         }
-        for (tool, name, command, value) in &tests {
+        for Test { tool, name, command, figure, .. } in &tests {
             let text = said_by(&full_command(command, cpu)).unwrap_or_default();
-            if let Some(value) = value(&text) {
+            if let Some(value) = figure(&text) {
                 figures.entry((tool.to_string(), name.to_string())).or_default().push(value);
             }
         }
@@ -123,7 +111,7 @@ pub fn table(bench: &Bench) {
     print_twins(&figures);
 }
 
-/// One run of ours; a figure for each series that has a number and is believed or not alike.
+/// One run of Assay's; a figure for each series that has a number whatever its verdict.
 fn ours(figures: &mut Figures) {
     let Ok(folder) = tempfile::tempdir() else { return };
     let mut command = Command::new(testkit::program());
@@ -133,7 +121,7 @@ fn ours(figures: &mut Figures) {
     let Ok(output) = command.output() else { return };
     let run: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     for series in run["series"].as_array().into_iter().flatten() {
-        // What has no better side is a fact beside a figure, and no figure.
+        // A series without a better side is a fact, not a figure.
         let is_figure = series["better"] != "neither";
         if let (Some(key), Some(median), true) =
             (series["key"].as_str(), series["median"].as_f64(), is_figure)
@@ -184,17 +172,17 @@ fn print(figures: &Figures) {
     }
 }
 
-/// The same figures by each peer and by us.
+/// The figures that both a peer and Assay have.
 fn print_twins(figures: &Figures) {
     println!(
         "\n| peer | figures that both have | median CV, peer | median CV, Assay | ours lower in |\n|---|---:|---:|---:|---:|"
     );
     let mut by_tool: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
-    for (tool, test, ours) in TWINS {
+    for Test { tool, name, series, .. } in TESTS {
         let cv = |tool: &str, name: &str| {
             coefficient_of_variation(figures.get(&(tool.to_string(), name.to_string()))?)
         };
-        if let (Some(theirs), Some(own)) = (cv(tool, test), cv("assay", ours)) {
+        if let (Some(theirs), Some(own)) = (cv(tool, name), cv("assay", series)) {
             by_tool.entry(tool).or_default().push([theirs, own]);
         }
     }

@@ -1,4 +1,4 @@
-//! The operating system's primitives, beside perf bench, stress-ng and (where a user has it on the
+//! The operating system's primitives, against perf bench, stress-ng and (where a user has it on the
 //! PATH) lmbench, all on the same pinned CPU.
 
 use std::path::PathBuf;
@@ -47,11 +47,10 @@ pub fn rows(bench: &Bench) -> Rows {
     let has_lmbench = on_path("lat_syscall");
     let (lmbench, others): (Vec<&Spec>, Vec<&Spec>) = SPECS.iter().partition(|spec| is_lmbench(spec));
     let mut rows: Rows = others.into_iter().map(|spec| spec.row(bench)).collect();
-    match has_lmbench {
-        true => rows.extend(lmbench.into_iter().map(|spec| spec.row(bench))),
-        false => {
-            rows.push(Err(format!("lmbench ({} rows; its programs are not on the PATH)", lmbench.len())))
-        }
+    if has_lmbench {
+        rows.extend(lmbench.into_iter().map(|spec| spec.row(bench)))
+    } else {
+        rows.push(Err(format!("lmbench ({} rows; its programs are not on the PATH)", lmbench.len())))
     }
     rows
 }

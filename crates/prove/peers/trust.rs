@@ -1,5 +1,5 @@
-//! Figures that can be trusted, a minute; and seconds until a planted 5 % is told: the layouts of
-//! pyperf, hyperfine and criterion beside ours, on the same spin loop and the same system call.
+//! Figures that can be trusted, a minute; and seconds until a planted 5 % is found: the layouts of
+//! pyperf, hyperfine and criterion against Assay's, on the same spin loop and the same system call.
 //!
 //! A layout is how a tool repeats the work and what it makes of the times (`layouts.rs`); it is
 //! done here by small processes of this program (`worker.rs`), all pinned to one CPU, so that
@@ -40,9 +40,9 @@ const WORKS: [Work; 2] = [
 
 const QUICK_RUN: &str = "trust: a whole quick run of Assay";
 
-/// By how much B is slower than it reports, per cent.
+/// By how much B is slower than it reports, percent.
 const PLANTED: u32 = 5;
-/// Tries of each kind, unless `TRUST_TRIES` says otherwise; so many of ten must be told.
+/// Tries of each kind, unless `TRUST_TRIES` says otherwise; this many of ten must be found.
 const TRIES: usize = 10;
 const NINE_OF_TEN: f64 = 0.9;
 /// A figure is trusted whose interval reaches no farther to either side (of a logarithm).
@@ -60,7 +60,7 @@ pub struct Figure {
 struct Score {
     figures: Vec<Figure>,
     seconds: f64,
-    /// Seconds of each try that told the planted difference, and of those that did not.
+    /// Seconds of each try that found the planted difference, and of those that did not.
     told: Vec<f64>,
     missed: Vec<f64>,
     false_calls: usize,
@@ -153,7 +153,7 @@ impl Score {
         Ok(())
     }
 
-    /// `told` is the sign of what was told of the second against the first.
+    /// `told` is the sign of the reported difference of the second against the first.
     fn take(&mut self, told: i32, [first, second]: [bool; 2], seconds: f64) {
         let truth = i32::from(second) - i32::from(first);
         if truth == 0 {
@@ -199,7 +199,7 @@ impl Score {
         )
     }
 
-    /// The time a try in which nine of ten had told the difference.
+    /// The time a try in which nine of ten had found the difference.
     fn until_told(&self) -> String {
         let mut told = self.told.clone();
         told.sort_by(f64::total_cmp);

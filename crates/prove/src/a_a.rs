@@ -3,7 +3,7 @@
 //! --planted`).
 //!
 //! Runs serve for all pairs: `--from DIR` takes quick runs that were made before, `--planted DIR`
-//! slowed ones and `--hogs DIR` ones beside busy loops (each folder's own run files, or those of
+//! slowed ones and `--hogs DIR` ones next to busy loops (each folder's own run files, or those of
 //! its folders). Without `--from` all are measured here.
 
 use std::path::{Path, PathBuf};
@@ -128,10 +128,7 @@ fn measure(out: &Path, more: &[&str]) -> Result<(), String> {
         }
     }
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    match run_files(out).is_empty() {
-        true => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        false => Ok(()),
-    }
+    if run_files(out).is_empty() { Err(String::from_utf8_lossy(&output.stderr).into_owned()) } else { Ok(()) }
 }
 
 /// All comparisons that these runs give.

@@ -31,15 +31,10 @@ fn commands_in_turn() -> String {
         cells.iter().zip(&found).filter(|(cell, _)| own(cell)).map(|(_, found)| found.different).collect()
     };
     titled(
-        "time follows the clock | B takes longer by | found different | the same within 2 % | covers | \
-         quads",
+        "time follows the clock | B takes longer by | found different | the same within 2 % | covers | quads",
         rows,
     ) + &at_most("Equal commands found different", &of(0.0, None), IN_TURN_DIFFERENT_MOST)
-        + &at_least(
-            "2 % found where time follows the clock",
-            &of(0.02, Some(-1.0)),
-            IN_TURN_FOUND_LEAST,
-        )
+        + &at_least("2 % found where time follows the clock", &of(0.02, Some(-1.0)), IN_TURN_FOUND_LEAST)
 }
 
 /// A row of the tables of two commands: how they ran, what was planted, what was found.
@@ -116,8 +111,8 @@ fn comparisons() -> String {
     )
 }
 
-/// Pairs a cell: more than elsewhere, as the worst of many cells is held against a bound that is
-/// near.
+/// Pairs a cell: more than elsewhere, because the worst of many cells is compared with a tight
+/// bound.
 const PAIRS: usize = 10_000;
 
 /// Processes a run.

@@ -21,7 +21,7 @@ use stats::noise::{Inside, Noise, nested, normal};
 /// Quick runs make so many processes of a series.
 const PROCESSES: usize = 7;
 
-/// Runs of other hosts that the spec is derived from, and the margin that it takes unless told.
+/// Runs of other hosts that the spec is derived from, and the margin that it takes by default.
 const REFERENCE: usize = 20;
 const MARGIN: f64 = 0.05;
 

@@ -172,9 +172,10 @@ fn planted(guard: impl std::any::Any, group: Option<PathBuf>) -> Result<Planted,
 }
 
 fn hog(cpu: u32) -> Result<Hog, String> {
-    match host::works("taskset", &["-c", &cpu.to_string(), "true"]) {
-        true => Ok(Hog::on(cpu)),
-        false => Err("needs taskset".to_string()),
+    if host::works("taskset", &["-c", &cpu.to_string(), "true"]) {
+        Ok(Hog::on(cpu))
+    } else {
+        Err("needs taskset".to_string())
     }
 }
 
@@ -410,7 +411,7 @@ fn replayed(folder: &Path, mut edit: impl FnMut(&mut Value)) -> Result<Value, St
     let mut changed = String::new();
     for line in text.lines() {
         let mut line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        // Of what is written anew the checksum holds no more, and files of before have none.
+        // Of what is rewritten the checksum holds no more, and files of before have none.
         line.as_object_mut().map(|line| line.remove("crc32"));
         if line["visit"].is_object() {
             edit(&mut line["visit"]);

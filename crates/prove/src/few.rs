@@ -13,8 +13,8 @@ use stats::noise::{Inside, Noise};
 use crate::statistics::{at_least, at_most, lowest, named, pairs, row, seed, titled};
 use crate::{measured, table};
 
-/// Simulated series a cell: more than elsewhere, as the worst of many cells is held against a bound
-/// that is near.
+/// Simulated series a cell: more than elsewhere, because the worst of many cells is compared with a
+/// tight bound.
 const TRIALS: usize = 10_000;
 
 const fn lognormal(cv: f64) -> Noise {

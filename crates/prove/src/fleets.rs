@@ -7,25 +7,20 @@
 
 use fastrand::Rng;
 
-use crate::proof::Rate;
+use crate::proof::{Rate, bounds};
 use compare::peers::fleet::{Fleet, HostResult, Series};
 use compare::peers::judge;
 use model::Better;
 use stats::noise::normal;
 
-/// Most healthy hosts that are flagged in anything, of hosts in healthy fleets.
-pub const PEERS_FALSE_MOST: f64 = 0.002;
-/// Least hosts found that are 10 % slow in one part of the machine, among 50 hosts or more ...
-pub const PEERS_TENTH_LEAST: f64 = 0.99;
-/// ... and that are 5 % slow.
-pub const PEERS_TWENTIETH_LEAST: f64 = 0.95;
-
-/// The bounds by name, as docs/results states them.
-pub const BOUNDS: &[(&str, f64)] = &[
-    ("PEERS_FALSE_MOST", PEERS_FALSE_MOST),
-    ("PEERS_TENTH_LEAST", PEERS_TENTH_LEAST),
-    ("PEERS_TWENTIETH_LEAST", PEERS_TWENTIETH_LEAST),
-];
+bounds! {
+    /// Most healthy hosts that are flagged in anything, of hosts in healthy fleets.
+    PEERS_FALSE_MOST = 0.002;
+    /// Least hosts found that are 10 % slow in one part of the machine, among 50 hosts or more ...
+    PEERS_TENTH_LEAST = 0.99;
+    /// ... and that are 5 % slow.
+    PEERS_TWENTIETH_LEAST = 0.95;
+}
 
 const PARTS: [&str; 6] = ["cpu", "memory", "syscall", "ipc", "process", "disk"];
 const BENCHMARKS: usize = 8;
@@ -54,7 +49,7 @@ pub struct Seen {
     pub found: Rate,
 }
 
-/// Fleets of so many hosts, the first of which has the fault.
+/// Fleets of this many hosts, the first of which has the fault.
 pub fn fleets(hosts: usize, fault: Fault, trials: usize, seed: u64) -> Seen {
     let mut rng = Rng::with_seed(seed);
     let mut seen = Seen::default();
@@ -141,7 +136,7 @@ fn host(number: usize, fault: Fault, rng: &mut Rng) -> HostResult {
 mod tests {
     use super::*;
 
-    /// Whoever changes a bound changes what is promised.
+    /// A changed bound is a changed promise.
     #[test]
     fn the_texts_state_these_bounds() {
         crate::texts_state(BOUNDS);

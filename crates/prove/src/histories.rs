@@ -6,29 +6,23 @@
 
 use fastrand::Rng;
 
-use crate::proof::Rate;
+use crate::proof::{Rate, bounds};
 use compare::peers::fleet::{HostResult, Series};
 use compare::trend::{Trend, trend};
 use model::Better;
 use stats::noise::normal;
 
-/// Most steady figures that have a step, where runs differ by normal noise.
-pub const STEPS_FALSE_MOST: f64 = 0.001;
-/// The same where one run in ten is 10 % off.
-pub const STEPS_SPIKES_MOST: f64 = 0.006;
-/// Least steps of 10 % in one figure of a host that are found within a run of their place, from
-/// ten runs on ...
-pub const STEPS_TENTH_LEAST: f64 = 0.9;
-/// ... and of 5 %, from twenty runs on.
-pub const STEPS_TWENTIETH_LEAST: f64 = 0.9;
-
-/// The bounds by name, as docs/results states them.
-pub const BOUNDS: &[(&str, f64)] = &[
-    ("STEPS_FALSE_MOST", STEPS_FALSE_MOST),
-    ("STEPS_SPIKES_MOST", STEPS_SPIKES_MOST),
-    ("STEPS_TENTH_LEAST", STEPS_TENTH_LEAST),
-    ("STEPS_TWENTIETH_LEAST", STEPS_TWENTIETH_LEAST),
-];
+bounds! {
+    /// Most steady figures that have a step, where runs differ by normal noise.
+    STEPS_FALSE_MOST = 0.001;
+    /// The same where one run in ten is 10 % off.
+    STEPS_SPIKES_MOST = 0.006;
+    /// Least steps of 10 % in one figure of a host that are found within a run of their place, from
+    /// ten runs on ...
+    STEPS_TENTH_LEAST = 0.9;
+    /// ... and of 5 %, from twenty runs on.
+    STEPS_TWENTIETH_LEAST = 0.9;
+}
 
 const FIGURES: usize = 60;
 const SPREAD: f64 = 0.01;
@@ -44,7 +38,7 @@ pub enum Between {
     Wandering(f64),
 }
 
-/// A step in the first figure: by this share, so many runs before the end.
+/// A step in the first figure: by this share, this many runs before the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Planted {
     pub share: f64,
@@ -62,7 +56,7 @@ pub struct Seen {
     pub found: Rate,
 }
 
-/// Hosts with so many runs.
+/// Hosts with this many runs.
 pub fn histories(runs: usize, between: Between, planted: Option<Planted>, hosts: usize, seed: u64) -> Seen {
     let mut rng = Rng::with_seed(seed);
     let mut seen = Seen::default();
@@ -123,7 +117,7 @@ fn history(runs: usize, between: Between, planted: Option<Planted>, rng: &mut Rn
 mod tests {
     use super::*;
 
-    /// Whoever changes a bound changes what is promised.
+    /// A changed bound is a changed promise.
     #[test]
     fn the_texts_state_these_bounds() {
         crate::texts_state(BOUNDS);

@@ -1,5 +1,5 @@
 //! Experiments on data whose truth is known: what the methods are claimed to do. The tests run them
-//! small and hold them against the bounds; `make prove` runs them large and writes the tables of
+//! small and check them against the bounds; `make prove` runs them large and writes the tables of
 //! docs/results, which states the same bounds.
 //!
 //! Invariant: only `make prove` and tests run it; nothing of the product depends on it.

@@ -1,13 +1,12 @@
 //! `make prove`: runs the experiments behind docs/method, and writes their tables into
 //! docs/results.
 //!
-//! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list`
-//! names them. `a-a` takes `--runs N` (10 unless told), `--only GROUPS` and `--budget TIME` for
-//! each of its runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`,
-//! `--hogs DIR`); what is planted by trials takes `--trials N` (100 unless told), `kills` takes
-//! `--kills N` (200 unless told). A section's table stands in one file of docs/results between
-//! `<!-- prove:NAME -->` and `<!-- /prove -->`, with the commit and the day on which it was
-//! measured.
+//! `cargo run --release -p prove` runs all sections, `... -- NAME...` some, `-- --list` names them.
+//! `a-a` takes `--runs N` (10 by default), `--only GROUPS` and `--budget TIME` for each of its
+//! runs, or folders of runs that were made before (`--from DIR`, `--planted DIR`, `--hogs DIR`);
+//! what is planted by trials takes `--trials N` (100 by default), `kills` takes `--kills N` (200 by
+//! default). A section's table stands in one file of docs/results between `<!-- prove:NAME -->` and
+//! `<!-- /prove -->`, with the commit and the day on which it was measured.
 
 mod a_a;
 mod comparing;
@@ -91,12 +90,11 @@ fn main() -> ExitCode {
             left_out.push(section.name);
         }
     }
-    match left_out.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => {
-            eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
-            ExitCode::FAILURE
-        }
+    if left_out.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
+        ExitCode::FAILURE
     }
 }
 
@@ -151,10 +149,7 @@ fn commit() -> String {
     };
     let head = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
     let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.lock"]);
-    match changed.is_some_and(|changed| !changed.is_empty()) {
-        true => format!("{head} (with changes)"),
-        false => head,
-    }
+    if changed.is_some_and(|changed| !changed.is_empty()) { format!("{head} (with changes)") } else { head }
 }
 
 fn today() -> String {

@@ -1,5 +1,6 @@
-//! The tables on neighbours that use memory by turns: maps beside a thread of ours that does, whose
-//! effect is measured by other loads around each map, and longer loads in the looks of real maps.
+//! The tables on neighbours that use memory intermittently: maps beside a thread of Assay's that
+//! does, whose effect is measured by other loads around each map, and longer loads in the looks of
+//! real maps.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ enum Use {
     Chase,
 }
 
-/// A thread of this process that uses memory by turns.
+/// A thread of this process that uses memory intermittently.
 struct Neighbour {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -110,16 +111,16 @@ const LONG: [usize; 2] = [0, 2];
 const CYCLE_S: f64 = 2.5;
 /// A map of this had 18 to 23 half seconds of looks, of which sixteen are needed.
 const BESIDE: &str = "3G";
-/// Loads that take so many times as long before and after a map are a plant above the limit of 1.2;
-/// below the other nobody is there for a program of this guest.
+/// Loads that take this many times as long before and after a map are a plant above the limit of
+/// 1.2; below the other nobody is there for a program of this guest.
 const PLANTED: f64 = 1.25;
 const NO_EFFECT: f64 = 1.1;
-/// Where no kind has an effect, so many of the trials show that nobody is named.
+/// Where no kind has an effect, so many of the trials show that none is named.
 const FEWER: usize = 10;
 
 /// What was said beside one kind of neighbour.
 #[derive(Default)]
-struct Told {
+struct MapOutcomes {
     effects: Vec<f64>,
     /// Named, cannot tell, nobody: beside loads that are longer before and after the map ...
     planted: [Rate; 3],
@@ -128,8 +129,8 @@ struct Told {
     wrong: Rate,
 }
 
-impl Told {
-    /// Counts what a map says, before and after which loads took so many times as long.
+impl MapOutcomes {
+    /// Counts what a map says, before and after which loads took this many times as long.
     fn count(&mut self, seen: &Value, before: f64, after: f64, own: &[Cause]) {
         let says = &seen["neighbour"]["says"];
         self.effects.extend([before, after]);
@@ -144,9 +145,9 @@ impl Told {
     }
 }
 
-/// Maps beside a neighbour on another CPU, kinds in turn. What it does to loads is the host's: how
-/// much one CPU can take, and whether both run where they share it. So it is measured before and
-/// after each map by loads of another kind.
+/// Maps beside a neighbour on another CPU, kinds alternately. What it does to loads is the host's:
+/// how much one CPU can take, and whether both run where they share it. So it is measured before
+/// and after each map by loads of another kind.
 fn beside() -> String {
     let cpus: Vec<u32> = testkit::host::allowed_cpus().iter().collect();
     let [first, .., last] = cpus[..] else { return "A neighbour needs a second CPU.\n".to_string() };
@@ -154,7 +155,7 @@ fn beside() -> String {
     let own = own_causes();
     let strongest = NEIGHBOURS.iter().map(|(what, ..)| effect(first, last, *what)).fold(1.0, f64::max);
     let trials = if strongest < NO_EFFECT { trials().div_ceil(FEWER) } else { trials() };
-    let mut told: [Told; NEIGHBOURS.len()] = Default::default();
+    let mut told: [MapOutcomes; NEIGHBOURS.len()] = Default::default();
     for trial in 0..trials {
         for ((what, busy_s, _), told) in NEIGHBOURS.iter().zip(&mut told) {
             let before = effect(first, last, *what);
@@ -270,8 +271,8 @@ const ABOVE: std::ops::Range<usize> = 3..8;
 /// A map's looks are used so often, each time with turns that begin elsewhere.
 const TIMES_EACH: usize = 4;
 
-/// Looks of real maps, with loads made longer by turns: noise, gaps and order in time are those of
-/// this host, where a second CPU may do too little.
+/// Looks of real maps, with loads made longer intermittently: noise, gaps and order in time are
+/// those of this host, where a second CPU may do too little.
 fn in_looks() -> String {
     let trials = trials();
     let mut maps: Vec<Vec<Vec<Moment>>> = Vec::new();
@@ -303,9 +304,10 @@ fn in_looks() -> String {
         }
     }
     let rows = IN_LOOKS.iter().zip(&told).map(|((times, share, cycle_s), told)| {
-        let what = match *share > 0.0 {
-            true => format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0),
-            false => "nothing".to_string(),
+        let what = if *share > 0.0 {
+            format!("{times} times as long for {:.0} % of every {cycle_s} s", share * 100.0)
+        } else {
+            "nothing".to_string()
         };
         [what, told[0].of.to_string()].into_iter().chain(told.iter().map(Rate::to_string)).collect()
     });

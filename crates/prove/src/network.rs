@@ -84,7 +84,7 @@ enum Plant {
     Nothing,
     /// A token bucket of so many Mbit/s in the middle.
     Shaper(u32),
-    /// A CPU quota of so many per cent for one end, from and to.
+    /// A CPU quota of this many percent for one end, from and to.
     Quota(End, [u32; 2]),
     /// Somebody else on one end's CPU.
     Hogged(End),
@@ -356,8 +356,9 @@ impl Drop for Chain {
 
 fn ip(words: &[&str]) -> Result<(), String> {
     let output = Command::new("ip").args(words).output().map_err(|error| error.to_string())?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim())),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
     }
 }

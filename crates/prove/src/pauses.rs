@@ -1,4 +1,4 @@
-//! The tables on who keeps CPUs from running: simulated machines, and real-time tasks on this one.
+//! The tables on what pauses CPUs: simulated machines, and real-time tasks on this one.
 
 use std::time::Duration;
 
@@ -45,9 +45,9 @@ fn tables() -> String {
 /// What a planted task takes, ms of every so many.
 const NAPS_MS: [(u64, u64); 2] = [(2, 10), (12, 40)];
 
-/// Watches of all CPUs while a SCHED_FIFO task takes the last one for a part of the time. It is
-/// told right where its share is told as that of tasks, within a quarter, and not as withheld by
-/// the host beyond what the CPU lost in the watch without a task just before.
+/// Watches of all CPUs while a SCHED_FIFO task takes the last one for a part of the time. It counts
+/// as found if its share is attributed to tasks, within a quarter, and not as withheld by the host
+/// beyond what the CPU lost in the watch without a task just before.
 fn planted() -> String {
     let Some(cpu) = testkit::host::allowed_cpus().iter().last() else { return String::new() };
     let trials = trials();

@@ -1,4 +1,4 @@
-//! The table on hosts beside their peers: simulated fleets whose truth is known.
+//! The table on hosts and their peers: simulated fleets whose truth is known.
 
 use prove::daily::{GUEST, OWN, daily};
 use prove::fleets::{Fault, Seen, fleets, large};
@@ -106,8 +106,7 @@ fn checked_daily() -> String {
         }
     }
     titled(
-        "where | slower | rejected by one run | by --confirmed | days undecided | further runs in 100 \
-         days",
+        "where | slower | rejected by one run | by --confirmed | days undecided | further runs in 100 days",
         rows,
     )
 }

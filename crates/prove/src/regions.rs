@@ -76,9 +76,10 @@ fn pages() -> String {
     ];
     let found = measured(&cells, |(share, times, noise)| farther(*share, *times, *noise, HOSTS, 13));
     let rows = cells.iter().zip(&found).map(|((share, times, noise), told)| {
-        let what = match *share > 0.0 {
-            true => format!("{:.0} % of the pages, {times} times", share * 100.0),
-            false => "none".to_string(),
+        let what = if *share > 0.0 {
+            format!("{:.0} % of the pages, {times} times", share * 100.0)
+        } else {
+            "none".to_string()
         };
         // A share that lies below the limit is none that is told.
         let covered = if *share > 0.0 && *times < 1.2 { "–".to_string() } else { told.covered.to_string() };

@@ -39,7 +39,7 @@ const PLANTS: [(&str, Option<Cause>, &str); 4] = [
     ("slow:25%@1.08", None, "a quarter read 1.08 times: below the limit"),
 ];
 
-/// Maps of this host's own memory with something planted, kinds in turn.
+/// Maps of this host's own memory with something planted, kinds alternately.
 fn planted() -> String {
     let held_back = HeldBack::new();
     let own = own_causes();

@@ -44,10 +44,7 @@ fn measure(out: &Path) -> Result<(), String> {
     let mut command = Command::new(testkit::program());
     command.args(["unixbench", "-c", "1", "--quick", "--new", "--json", "--out"]).arg(out);
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    match run_files(out).is_empty() {
-        true => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        false => Ok(()),
-    }
+    if run_files(out).is_empty() { Err(String::from_utf8_lossy(&output.stderr).into_owned()) } else { Ok(()) }
 }
 
 fn arms(folder: &Path) -> Result<Vec<ComparisonSide>, String> {

@@ -1,6 +1,6 @@
 //! The table on groups of CPUs and siblings.
 
-use prove::proof::{Guest, Kind, Rate, TOPOLOGY_WRONG_MOST, Told, grouped, paired};
+use prove::proof::{Guest, Kind, Outcomes, Rate, TOPOLOGY_WRONG_MOST, grouped, paired};
 
 use super::statistics::{at_most, row, titled};
 use super::{Section, measured};
@@ -22,7 +22,7 @@ const SEED: u64 = 20_261_121;
 const NOISES: [f64; 4] = [0.01, 0.05, 0.1, 0.2];
 const CPUS: [usize; 7] = [2, 4, 6, 8, 16, 64, 512];
 
-type Judge = fn(Guest, usize, u64) -> Told;
+type Judge = fn(Guest, usize, u64) -> Outcomes;
 
 fn topology() -> String {
     let by_distance: (&str, Judge, &[Kind]) = ("line transfer", grouped, &Kind::BY_DISTANCE);
@@ -39,7 +39,7 @@ fn topology() -> String {
                     };
                     judge(*guest, trials, SEED)
                 });
-                let sum = told.into_iter().fold(Told::default(), Told::and);
+                let sum = told.into_iter().fold(Outcomes::default(), Outcomes::and);
                 let mut row = row![what, kind.name(), name, sum.right.of];
                 row.extend([sum.right, sum.part, sum.cannot_tell, sum.wrong].iter().map(Rate::to_string));
                 wrong.push(sum.wrong);
@@ -49,8 +49,7 @@ fn topology() -> String {
     }
     let header = "measured | truth | CPUs, noise, stolen values | machines | right | part of it | cannot tell \
          | wrong";
-    [titled(header, rows), at_most("Machines with a wrong report", &wrong, TOPOLOGY_WRONG_MOST)]
-        .concat()
+    [titled(header, rows), at_most("Machines with a wrong report", &wrong, TOPOLOGY_WRONG_MOST)].concat()
 }
 
 /// What stands in one row each: 2 CPUs; few and many of them at each noise; with stolen values.

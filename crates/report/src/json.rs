@@ -22,7 +22,7 @@ use diagnose::reference::References;
 use model::{Better, Finding, Grade, Params, Reason, SCHEMA, VerdictKind};
 use stats::analysis::Judged;
 use stats::estimate::Estimate;
-use stats::quads::{By, Versus};
+use stats::quads::{Basis, Versus};
 use stats::series::Series;
 
 /// A run's results. Names change only with `schema`; readers must accept fields that they do not
@@ -216,8 +216,8 @@ fn versus(found: &Versus) -> OutputVersus {
         quads: found.quads,
         at_once: found.at_once,
         by: match found.by {
-            By::Time => "time".to_string(),
-            By::Cycles => "cycles".to_string(),
+            Basis::Time => "time".to_string(),
+            Basis::Cycles => "cycles".to_string(),
         },
         ratio: found.difference.exp(),
         ci95: found.interval.map(|interval| [interval.low.exp(), interval.high.exp()]),

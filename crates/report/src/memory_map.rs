@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use diagnose::Diagnosis;
 use diagnose::memory_map::NodeMap;
-use stats::memory_map::{Answer, Candidate, Says};
+use stats::memory_map::{Answer, Candidate, Support};
 
 /// The map of one NUMA node's memory.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -123,10 +123,10 @@ fn of_node(found: &NodeMap) -> OutputMap {
 }
 
 fn candidate(candidate: &Candidate) -> OutputCandidate {
-    let word = |says: Says| match says {
-        Says::For => "for",
-        Says::Open => "open",
-        Says::Against => "against",
+    let word = |says: Support| match says {
+        Support::For => "for",
+        Support::Open => "open",
+        Support::Against => "against",
     };
     let [ratio, share] = candidate.expected();
     OutputCandidate {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use diagnose::Diagnosis;
 use diagnose::moved::Moved;
-use diagnose::regions::RegionsSeen;
+use diagnose::regions::EvaluatedRegions;
 use stats::order::Interval;
 use stats::regions::{Cause, Neighbour};
 
@@ -85,7 +85,7 @@ pub fn output(diagnosis: &Diagnosis) -> Vec<OutputRegions> {
     diagnosis.regions().iter().map(of_case).collect()
 }
 
-fn of_case(own: &RegionsSeen) -> OutputRegions {
+fn of_case(own: &EvaluatedRegions) -> OutputRegions {
     let pair = |interval: Option<Interval>| interval.map(|interval| [interval.low, interval.high]);
     let difference = |found: &stats::regions::Difference| OutputDifference {
         cause: match found.cause {

@@ -8,10 +8,10 @@ use serde::Serialize;
 use diagnose::Diagnosis;
 use diagnose::swept::advice::{recommendations, seen};
 use diagnose::swept::curve::curves;
-use diagnose::swept::{Charted, Facet, Swept, words};
+use diagnose::swept::{EvaluatedSweep, Facet, MetricGrid, words};
 use model::{Better, Sweep};
 use stats::sweep::fit::Contrast;
-use stats::sweep::{Asked, Change, Kind};
+use stats::sweep::{Change, Hypothesis, Kind};
 
 /// A benchmark over one or two knobs. Effects are shares (0.05: 5 %), ratios are over the setting
 /// that was there before.
@@ -173,7 +173,7 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputSweep> {
     })
 }
 
-fn map(swept: &Swept, facet: &Facet) -> OutputSwept {
+fn map(swept: &EvaluatedSweep, facet: &Facet) -> OutputSwept {
     let sweep = swept.sweep;
     let params = sweep.facets.iter().map(|axis| axis.name.clone()).zip(facet.values.clone());
     let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
@@ -195,7 +195,7 @@ fn map(swept: &Swept, facet: &Facet) -> OutputSwept {
     }
 }
 
-fn metric(swept: &Swept, facet: &Facet, charted: &Charted) -> OutputSweptMetric {
+fn metric(swept: &EvaluatedSweep, facet: &Facet, charted: &MetricGrid) -> OutputSweptMetric {
     let (sweep, surface) = (swept.sweep, &charted.surface);
     let seen = seen(swept, charted);
     let regions = surface.regions.iter().enumerate().filter(|_| surface.matters.yes);
@@ -209,7 +209,7 @@ fn metric(swept: &Swept, facet: &Facet, charted: &Charted) -> OutputSweptMetric 
         seen_as_asked: seen.as_ref().and_then(|seen| seen.enough),
         needed_s: seen.as_ref().and_then(|seen| seen.needed_s),
         more_time: seen.and_then(|seen| seen.more).map(|(s, effect_seen)| OutputMoreTime { s, effect_seen }),
-        questions: surface.answers.iter().map(|answer| question(sweep, answer)).collect(),
+        questions: surface.test_results.iter().map(|answer| question(sweep, answer)).collect(),
         regions: regions
             .map(|(index, region)| OutputRegion {
                 letter: words::letter(index),
@@ -241,16 +241,16 @@ fn metric(swept: &Swept, facet: &Facet, charted: &Charted) -> OutputSweptMetric 
     }
 }
 
-fn question(sweep: &Sweep, answer: &stats::sweep::Answer) -> OutputQuestion {
-    let axis = answer.asked.axis().and_then(|axis| sweep.axes.get(axis));
-    let asked = match answer.asked {
-        Asked::Main { .. } => "knob",
-        Asked::Trend { .. } => "trend",
-        Asked::Together => "interaction",
-        Asked::Any => "any",
+fn question(sweep: &Sweep, answer: &stats::sweep::TestResult) -> OutputQuestion {
+    let axis = answer.hypothesis.axis().and_then(|axis| sweep.axes.get(axis));
+    let asked = match answer.hypothesis {
+        Hypothesis::Main { .. } => "knob",
+        Hypothesis::Trend { .. } => "trend",
+        Hypothesis::Interaction => "interaction",
+        Hypothesis::Any => "any",
     };
-    let value = |place: usize| match answer.asked {
-        Asked::Main { .. } => axis.and_then(|axis| axis.values.get(place).cloned()),
+    let value = |place: usize| match answer.hypothesis {
+        Hypothesis::Main { .. } => axis.and_then(|axis| axis.values.get(place).cloned()),
         _ => None,
     };
     let effects = answer.effects.iter().enumerate();

@@ -1,5 +1,5 @@
-//! What `assay explain harness` and `assay explain visit` print, with the numbers of the code, and
-//! the states of a visit by their words.
+//! Texts of `assay explain harness` and `assay explain visit`, with the numbers of the code, and
+//! the states of a pass with their names.
 
 use bench::{Depth, Windows};
 use model::vocabulary::host::rule::WRONG_ANSWER;
@@ -10,7 +10,7 @@ use crate::plan::QUICK_CORE_WINDOWS;
 
 type Sections = Vec<(&'static str, String)>;
 
-/// `assay explain harness`, as docs/method/measuring.md has it.
+/// `assay explain harness`; docs/method/measuring.md has the same text.
 pub fn harness() -> Sections {
     let Windows { count, warm_up, .. } = Depth::Quick.windows();
     let deeper = [Depth::Standard, Depth::Full].map(|depth| depth.windows().count.to_string()).join(" or ");
@@ -67,7 +67,7 @@ pub fn harness() -> Sections {
     ]
 }
 
-/// A state of a visit.
+/// A state of a pass (a visit in the code).
 pub struct State {
     /// The words that find it, its own first.
     pub words: &'static [&'static str],
@@ -85,8 +85,7 @@ impl State {
     }
 }
 
-/// From the gate to the end, then each way to end; the latter are called as the run file calls its
-/// reasons.
+/// From the gate to the end, then each way to end, named as in the run file.
 pub const STATES: &[State] = &[
     State {
         words: &["waiting", "gate"],
@@ -177,7 +176,7 @@ pub const STATES: &[State] = &[
     },
 ];
 
-/// `assay explain visit`: all states in turn.
+/// `assay explain visit`: all states.
 pub fn visit() -> Sections {
     let state = |state: &State| (state.words[0], format!("{}. {}", capital(state.title), state.about()));
     STATES.iter().map(state).collect()

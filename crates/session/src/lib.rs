@@ -1,8 +1,8 @@
-//! From a wish to a run file: what is measured (`plan`), how (`measure`), and what may outlive a
+//! From a request to a run file: what is measured (`plan`), how (`measure`), and what may outlive a
 //! visit (`objects`).
 //!
-//! Invariant: decides what is measured next and never what it means; of the statistics it asks the
-//! stop rule alone.
+//! Invariant: decides what to measure next, never what it means. The only statistics it uses is the
+//! stop rule.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,9 @@
-//! What a visit makes in the kernel that would outlive us: known to a journal before it exists, and
-//! ended however the session ends.
+//! Kernel objects that would outlive a visit: noted in a journal before they exist, and ended
+//! however the session ends.
 //!
-//! These are all kinds: System V semaphores, the programs of others with whatever they start, and a
-//! job on another's cluster. Everything else goes with the last process that has it open, and our
-//! own processes die with each other. A visit's end is the end of what it was lent; after kill -9
-//! of the session a watchdog does it, else the next measurement or `assay restore`.
+//! They are System V semaphores, the user's programs with their children, and a job on another's
+//! cluster. All else ends with the last process that has it open. A visit's objects end with it;
+//! after kill -9 a watchdog ends them, else the next run or `assay restore`.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use bench::Leaves;
 use knobs::watchdog::Watchdog;
-use knobs::{Knobs, start_of};
+use knobs::{Knobs, start_ticks_of};
 use sys::random::random;
 use sys::semaphore::{self, SharedKey};
 
@@ -31,13 +30,13 @@ pub use programs::MARK;
 
 use clear::Ended;
 use group::Place;
-use journal::{Held, Journal};
+use journal::{Journal, LockedJournal};
 
-/// One thing that may be there.
+/// One object that may exist.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Object {
-    /// The visit's own process, which makes all others of these.
+    /// The visit's process, which makes all others.
     Visit { pid: u32, start_ticks: u64 },
     SystemVSemaphores {
         key: i32,
@@ -45,49 +44,48 @@ pub enum Object {
         maker: u32,
         /// The inode of the IPC namespace that the key belongs to.
         namespace: u64,
-        /// Seconds of the wall clock between which it was made.
+        /// Wall-clock seconds between which it was made.
         from_s: i64,
         until_s: i64,
     },
-    /// With all that is in it. No inode: it may not be there yet, and nobody is in it.
+    /// With its processes. No inode: it may not exist yet, and is empty.
     ControlGroup { folder: PathBuf, version: u32, inode: Option<u64> },
-    /// All that have this in their environment as [`MARK`], and what these have started.
+    /// Processes with this value of [`MARK`] in their environment, and their children.
     Processes { mark: String },
-    /// A job of this number and its program, on the Flink cluster whose JobManager is at this REST
-    /// address.
+    /// A job and its program on the Flink cluster whose JobManager has this REST address.
     Job { address: String, job: String },
 }
 
-/// A session's side: what its visits are lent, and what is still there of it.
-pub struct Keep {
+/// The session's objects: what visits may make, and what still exists of it.
+pub struct ObjectKeeper {
     state: RefCell<State>,
 }
 
 struct State {
     knobs: Knobs,
     journal: Journal,
-    held: Option<Held>,
+    held: Option<LockedJournal>,
     watchdog: Option<Watchdog>,
     place: Result<Place, String>,
 }
 
-/// What one visit was lent.
+/// The objects that one visit may make.
 pub struct Loan<'k> {
-    keep: &'k Keep,
-    /// Where it may make a set of semaphores, where it wants one.
+    keep: &'k ObjectKeeper,
+    /// Key for a set of semaphores, if it needs one.
     pub key: Option<SharedKey>,
-    /// What its programs carry in their environment, where it has some.
+    /// Mark in the environment of its programs, if it has some.
     pub mark: Option<String>,
-    /// The number of its job, where it has one on another's cluster.
+    /// Number of its job on another's cluster, if it has one.
     pub job: Option<String>,
 }
 
-/// Between a visit's time limit and the moment at which it is surely over.
-const AFTER: Duration = Duration::from_secs(60);
+/// Time after a visit's limit at which it is surely over.
+const KEY_MARGIN: Duration = Duration::from_secs(60);
 
-impl Keep {
-    /// One that has lent nothing yet; its journal is where that of the knobs is.
-    pub fn of(knobs: &Knobs) -> Keep {
+impl ObjectKeeper {
+    /// Without objects yet; its journal is next to that of the knobs.
+    pub fn of(knobs: &Knobs) -> ObjectKeeper {
         let state = State {
             knobs: knobs.clone(),
             journal: Journal::own(),
@@ -95,11 +93,11 @@ impl Keep {
             watchdog: None,
             place: Err("no program is supervised".to_string()),
         };
-        Keep { state: RefCell::new(state) }
+        ObjectKeeper { state: RefCell::new(state) }
     }
 
-    /// Before the first visit of a plan that needs it: what will be missing, in sentences. `places`
-    /// are the folders in which its visits make some of their own.
+    /// Prepares for a plan, before its first visit; returns what will be missing, in sentences.
+    /// `places` are the folders in which visits make their own.
     pub fn prepare(&self, all: impl Iterator<Item = Leaves>, places: BTreeSet<PathBuf>) -> Vec<String> {
         let all: Vec<Leaves> = all.collect();
         let state = &mut *self.state.borrow_mut();
@@ -120,7 +118,7 @@ impl Keep {
         said
     }
 
-    /// What a visit needs that lasts no longer than `limit`; all of it stands in the journal.
+    /// Grants what a visit needs for at most `limit`, and notes it in the journal.
     pub fn lend(&self, leaves: Option<Leaves>, limit: Duration) -> anyhow::Result<Loan<'_>> {
         let mut loan = Loan { keep: self, key: None, mark: None, job: None };
         let state = &mut *self.state.borrow_mut();
@@ -134,7 +132,7 @@ impl Keep {
                     state.journal.objects.push(Object::ControlGroup { folder, version, inode: None });
                 }
                 state.journal.objects.push(Object::Processes { mark: mark.clone() });
-                // Without a journal there is the watchdog, which `prepare` has told of.
+                // Without a journal the watchdog ends it: `prepare` sent it the list.
                 let _ = state.note();
                 loan.mark = Some(mark);
             }
@@ -148,7 +146,7 @@ impl Keep {
         Ok(loan)
     }
 
-    /// Ends all that is there; what is not as it should be, in sentences.
+    /// Ends all objects; returns what failed, in sentences.
     fn take_back(&self) -> Vec<String> {
         let state = &mut *self.state.borrow_mut();
         let mut said = Vec::new();
@@ -171,26 +169,25 @@ impl Keep {
     }
 }
 
-impl Drop for Keep {
+impl Drop for ObjectKeeper {
     fn drop(&mut self) {
         self.take_back();
         let state = self.state.get_mut();
         if state.journal.objects.is_empty() {
-            // One that stays says that nothing is left.
-            let _ = state.held.take().map(Held::remove);
+            // A journal that stays is empty.
+            let _ = state.held.take().map(LockedJournal::remove);
         }
     }
 }
 
 impl Loan<'_> {
-    /// Told of the visit's process before that does anything: it goes into its group, and into the
-    /// journal.
+    /// Notes the visit's process before it starts work, and moves it into its group.
     pub fn started(&self, pid: u32) {
         let state = &mut *self.keep.state.borrow_mut();
         if state.journal.is_empty() {
             return;
         }
-        let visit = start_of(pid).map(|start_ticks| Object::Visit { pid, start_ticks });
+        let visit = start_ticks_of(pid).map(|start_ticks| Object::Visit { pid, start_ticks });
         state.journal.objects.splice(0..0, visit);
         let unmade = |object: &&mut Object| matches!(object, Object::ControlGroup { inode: None, .. });
         if let Some(Object::ControlGroup { folder, inode, .. }) =
@@ -198,10 +195,10 @@ impl Loan<'_> {
         {
             let folder = folder.clone();
             let made = group::make(&folder).map(|made| *inode = Some(made));
-            // In the journal before anybody is in it.
+            // Noted in the journal before a process is in it.
             let _ = state.note();
             if let Err(error) = made.and_then(|()| group::enter(&folder, pid)) {
-                // The mark is what is left, for the visits that follow, too.
+                // Without a group only the mark is left, for later visits, too.
                 state.place = Err(format!("{}: {error}", folder.display()));
             }
             return;
@@ -209,15 +206,14 @@ impl Loan<'_> {
         let _ = state.note();
     }
 
-    /// The visit is over: what is not as it should be, in sentences.
+    /// Ends the visit's objects; returns what failed, in sentences.
     pub fn end(self) -> Vec<String> {
         self.keep.take_back()
     }
 }
 
 impl State {
-    /// A key that is free, with all by which its set will be known; why there is none, where it
-    /// could not be noted.
+    /// A free key, with what identifies its set; an error if it cannot be noted.
     fn key(&mut self, count: u32, limit: Duration) -> anyhow::Result<SharedKey> {
         let Some(namespace) = namespaces::own_namespace() else {
             return Ok(Err("cannot identify this process's IPC namespace".to_string()));
@@ -231,7 +227,7 @@ impl State {
             }
         };
         let from_s = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() as i64;
-        let until_s = from_s + (limit + AFTER).as_secs() as i64;
+        let until_s = from_s + (limit + KEY_MARGIN).as_secs() as i64;
         let maker = rustix::process::geteuid().as_raw();
         let set = Object::SystemVSemaphores { key, count, maker, namespace, from_s, until_s };
         self.journal.objects.push(set);
@@ -244,8 +240,7 @@ impl State {
         })
     }
 
-    /// The journal says what is there from now on, and a watchdog is beside us and told of it, too:
-    /// somebody may remove the journal.
+    /// Writes the journal and sends it to the watchdog, too, in case someone removes the file.
     fn note(&mut self) -> Result<(), String> {
         let written = self.write().map_err(|error| {
             let folder = self.knobs.folder().display();
@@ -255,17 +250,17 @@ impl State {
             self.watchdog = self.knobs.watchdog();
         }
         if let (Some(watchdog), Ok(text)) = (&mut self.watchdog, serde_json::to_string(&self.journal)) {
-            watchdog.tell(&text);
+            watchdog.send(&text);
         }
         written
     }
 
     fn write(&mut self) -> io::Result<()> {
-        // Held on to also where it cannot be written: nobody else may end what it names.
+        // Locked even if it cannot be written, so that no other process ends its objects.
         if let Some(held) = self.held.as_ref().filter(|held| held.is_there()) {
             return held.write(&self.journal);
         }
-        let held = Held::create(self.knobs.folder())?;
+        let held = LockedJournal::create(self.knobs.folder())?;
         match held.write(&self.journal) {
             Ok(()) => {
                 self.held = Some(held);
@@ -279,8 +274,8 @@ impl State {
     }
 }
 
-/// What a session told its watchdog last, ended.
-pub fn clear_told(told: &str) -> Cleared {
+/// Ends what a session sent to its watchdog last.
+pub fn clear_received(told: &str) -> Cleared {
     let mut cleared = Cleared::default();
     if let Some(mut journal) = told.lines().rev().find_map(|line| Journal::of_text(line).ok()?) {
         cleared.all(&mut journal);

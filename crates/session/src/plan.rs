@@ -1,4 +1,4 @@
-//! From a machine and a wish to an ordered list of visits: what is measured, how often, in which
+//! From a machine and a request to an ordered list of visits: what is measured, how often, in which
 //! order, and what the budget cuts.
 
 use std::collections::BTreeSet;
@@ -23,33 +23,33 @@ pub struct Profile {
     pub name: &'static str,
     pub about: &'static str,
     pub depth: Depth,
-    /// Seconds that measuring may take: the whole run, or each group of benchmarks.
+    /// Seconds for measuring: the whole run, or each group of benchmarks.
     pub budget_s: f64,
     pub budget_per_group: bool,
-    /// Relative half-width of the 99 % interval of the median at which a series has enough.
+    /// Relative half-width of the 99 % interval of the median at which a series is precise enough.
     pub precision: f64,
-    /// Passes that every case gets where the budget allows.
+    /// Passes of every case, if the budget allows.
     pub passes_min: u32,
     pub passes_max: u32,
     pub until: Until,
     pub windows: Windows,
 }
 
-/// What is left of 90 s for measuring: the rest is the gate, planning and the report.
+/// Time for measuring in 90 s, after the gate, planning and the report.
 const QUICK_S: f64 = 85.0;
 
-/// How long a case is visited, beyond its first passes.
+/// When a case gets no more visits after its first passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// In every pass until the stop rule has enough (`stats::stop`).
+    /// In every pass until the stop rule is met (`stats::stop`).
     Looks,
-    /// In rounds of what gains most from another visit (`stats::spend`): for runs whose cases are
-    /// each judged by itself.
+    /// In rounds of the cases that gain most (`stats::spend`): for runs whose cases are judged
+    /// separately.
     Rounds,
-    /// All cells of a sweep in every pass, until the effect that it asks for would be seen
+    /// All cells of a sweep in every pass, until the requested effect is detectable
     /// (`stats::sweep::seen`).
     Seen,
-    /// Two commands in turn, until their quads tell them apart finely enough (`stats::quads`).
+    /// Two alternating commands, until their quads are precise enough (`stats::quads`).
     Quads,
 }
 
@@ -96,23 +96,23 @@ pub fn profile(name: &str) -> Option<Profile> {
     PROFILES.into_iter().find(|profile| profile.name == name)
 }
 
-/// A visit that takes longer, s, is planned for once: as many of its processes as have an interval
-/// would take hours, and the passes that the budget has room for come by themselves.
+/// Longer visits, s, are planned once: an interval of them would take hours, and the remaining
+/// budget gives more passes anyway.
 const LONG_VISIT_S: f64 = 30.0;
 
-/// Windows of what the core alone decides, in a quick run's rounds.
+/// Windows of core-bound cases in a quick run's rounds.
 pub(crate) const QUICK_CORE_WINDOWS: usize = 9;
-/// Processes at most of a case in a quick run's rounds.
-const QUICK_ROUNDS_MOST: u32 = 30;
+/// Most processes of a case in a quick run's rounds.
+const MAX_QUICK_ROUNDS: u32 = 30;
 
 impl Profile {
-    /// For a run whose cases are each judged by itself: rounds after the first passes, of which a
-    /// quick one has as many as give an interval.
+    /// For a run whose cases are judged separately: rounds after the first passes, of which a quick
+    /// run has enough for an interval.
     pub fn in_rounds(mut self) -> Profile {
         self.until = Until::Rounds;
         if self.depth == Depth::Quick {
             self.passes_min = *GUARDED.start() as u32;
-            self.passes_max = QUICK_ROUNDS_MOST;
+            self.passes_max = MAX_QUICK_ROUNDS;
         }
         self
     }
@@ -122,31 +122,28 @@ impl Profile {
         Profile { budget_s, budget_per_group: false, ..self }
     }
 
-    /// Seconds that a plan counts with for a case whose visit takes so long.
+    /// Planned seconds of a case with visits of `visit_s`.
     pub fn seconds_of(&self, visit_s: f64) -> f64 {
-        match visit_s > LONG_VISIT_S {
-            true => visit_s,
-            false => visit_s * f64::from(self.passes_min),
-        }
+        if visit_s > LONG_VISIT_S { visit_s } else { visit_s * f64::from(self.passes_min) }
     }
 
-    /// How the windows of a case are timed. In cycles, processes of one core-bound row hardly
-    /// differ on a quiet machine, while their windows do (2.6 % apart in a recorded guest,
-    /// processes 0 to 1 %): in rounds a quick run has more of them.
+    /// The windows of a case. Processes of a core-bound benchmark hardly differ in cycles on a
+    /// quiet host (0 to 1 %), but their windows do (2.6 % on a recorded guest): so a quick run has
+    /// more windows.
     pub fn windows_of(&self, case: &Case) -> Windows {
         let timed = bench::find(&case.bench).is_some_and(|bench| {
             let mut headline = bench.metrics.iter().filter(|metric| metric.headline);
             bench.group() != "memory" && headline.all(|metric| core_bound(bench.id.as_str(), &metric.name))
         });
         let alone = case.placement.cpus().len() == 1 && case.placement.beside == Beside::Idle;
-        match self.until == Until::Rounds && self.depth == Depth::Quick && timed && alone {
-            true => Windows { count: QUICK_CORE_WINDOWS, ..self.windows },
-            false => self.windows,
+        if self.until == Until::Rounds && self.depth == Depth::Quick && timed && alone {
+            Windows { count: QUICK_CORE_WINDOWS, ..self.windows }
+        } else {
+            self.windows
         }
     }
 
-    /// With the budget that these rows have of their own, where nobody named one and all of them
-    /// do.
+    /// With the own budget of these benchmarks, if none is named and all have one.
     pub fn with_own_budget(mut self, benches: &[&Benchmark]) -> Profile {
         let own: Option<Vec<f64>> = benches.iter().map(|bench| bench.budget_s).collect();
         if let Some(longest) = own.and_then(|own| own.into_iter().reduce(f64::max))
@@ -157,7 +154,7 @@ impl Profile {
         self
     }
 
-    /// With the budget of a whole run of `benches`.
+    /// With the budget for a run of `benches`.
     pub fn for_run_of(mut self, benches: &[&Benchmark]) -> Profile {
         if self.budget_per_group {
             let groups: BTreeSet<&str> = benches.iter().map(|bench| bench.group()).collect();
@@ -168,17 +165,16 @@ impl Profile {
     }
 }
 
-/// Share of the free memory that a visit may touch: the rest is for the kernel, for us and for
-/// everybody else.
+/// Share of the free memory that a visit may touch: the rest is for all others.
 const MEMORY_SHARE: f64 = 0.7;
-/// Memory that the parent and the child need for themselves, bytes.
-const OWN_MEMORY: u64 = 24 << 20;
-/// The quick profile never touches more than this, the standard one neither: only the full profile
-/// goes beyond a last-level cache of any claimed size.
+/// Memory of the parent and the child, bytes.
+const RESERVED_MEMORY: u64 = 24 << 20;
+/// Limits of the quick and the standard profile, bytes: only the full profile goes beyond any
+/// last-level cache.
 const QUICK_MEMORY: u64 = 256 << 20;
 const STANDARD_MEMORY: u64 = 1 << 30;
-/// Where the kernel does not tell how much memory is free.
-const MODEST_MEMORY: u64 = 256 << 20;
+/// If the kernel does not report free memory, bytes.
+const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's
 /// limit.
@@ -188,8 +184,8 @@ pub fn memory_budget(machine: &machine::Machine, depth: Depth) -> u64 {
         limits.memory_bytes.map(|limit| limit.saturating_sub(limits.memory_used_bytes.unwrap_or(0)));
     let free = [machine.memory.available_bytes, in_cgroup].into_iter().flatten().min();
     let usable = match free {
-        Some(free) => (free.saturating_sub(OWN_MEMORY) as f64 * MEMORY_SHARE) as u64,
-        None => MODEST_MEMORY,
+        Some(free) => (free.saturating_sub(RESERVED_MEMORY) as f64 * MEMORY_SHARE) as u64,
+        None => DEFAULT_MEMORY,
     };
     match depth {
         Depth::Quick => usable.min(QUICK_MEMORY),
@@ -198,9 +194,9 @@ pub fn memory_budget(machine: &machine::Machine, depth: Depth) -> u64 {
     }
 }
 
-/// The rows that `--only` names: `group`, `group.name` or the beginning of a name (hidden rows
-/// whole only). Empty: all that are not hidden. Unless a benchmark is named by its dot, only those
-/// that belong to a profile of this depth; of a group in which none does, all.
+/// The benchmarks that `--only` names: `group`, `group.name` or a prefix (hidden ones by full name
+/// only). Empty: all that are not hidden. Unless a benchmark is named by its dot, only those of
+/// this profile's depth, or all of a group without any.
 pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benchmark>> {
     let named = |bench: &Benchmark, wish: &str| {
         let begins = || bench.id.strip_prefix(wish).is_some_and(|rest| !rest.is_empty() && !bench.hidden);
@@ -229,7 +225,7 @@ pub fn select(only: &[String], depth: Depth) -> anyhow::Result<Vec<&'static Benc
     Ok(bench::all().filter(wanted).collect())
 }
 
-/// The benchmarks that are for people to see.
+/// The benchmarks that are not hidden.
 pub fn shown() -> impl Iterator<Item = &'static Benchmark> {
     bench::all().filter(|bench| !bench.hidden)
 }
@@ -244,8 +240,8 @@ pub fn make(scope: &Scope, benches: &[&Benchmark], profile: &Profile) -> Vec<Pla
     fit(candidates(scope, benches), scope, profile)
 }
 
-/// Cuts candidates to memory and budget, the least important first, those that belong together
-/// together. Those that were cut or are impossible stay in the plan, with the reason.
+/// Cuts candidates to memory and budget, the least important first, and groups as a whole. Those
+/// that are cut or impossible stay in the plan, with the reason.
 pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<Planned> {
     let with_last: Vec<bool> = candidates.iter().map(|candidate| candidate.with_last).collect();
     let mut planned: Vec<Planned> = candidates.into_iter().map(|candidate| admit(candidate, scope)).collect();
@@ -260,7 +256,7 @@ pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<
             continue;
         }
         let needs_s: f64 = runnable.iter().map(|index| profile.seconds_of(planned[*index].seconds)).sum();
-        // The most important case runs however small the budget is: the clock ends it.
+        // The most important case runs with any budget: the clock ends it.
         if needs_s > left_s && !first {
             for index in runnable {
                 planned[index].unmet = Some(format!(
@@ -287,26 +283,24 @@ fn admit(candidate: Candidate, scope: &Scope) -> Planned {
     Planned { case, priority, seconds, memory_bytes, unmet }
 }
 
-/// The input that names the points of a case where they can be chosen.
+/// Input that names the points of a case, if they can be chosen.
 const POINTS: &str = "points";
 
-/// Equal for equal cases in equal order, measured alike. Sizes that follow from the free memory of
-/// the moment do not count: a resumed run goes on with the plan that its file holds.
+/// Equal for equal cases in equal order. Sizes that depend on free memory do not count: a resumed
+/// run uses the plan of its file.
 pub fn plan_id(planned: &[Planned], profile: &Profile) -> String {
     let mut text = format!("{} {} {:?}", profile.name, profile.precision, profile.windows);
     for case in planned {
         text.push('\n');
         text.push_str(&case.case.key());
-        // What the user named instead of the profile's points is no size that follows from
-        // anything.
+        // Points that the user named do not depend on free memory.
         text.extend(case.case.inputs.get(POINTS).map(|points| format!(" {points}")));
     }
     format!("{:016x}", fingerprint(&text))
 }
 
-/// The order in which each pass visits the runnable cases: two alternate ABBA or BAAB, more follow
-/// random cyclic Latin squares, so that drift hits all alike and no case always follows the same
-/// other one.
+/// The order of runnable cases in each pass: two alternate ABBA or BAAB, more follow random cyclic
+/// Latin squares, so that drift affects all alike.
 pub fn orders(runnable: &[usize], passes: u32, seed: u64) -> Vec<Vec<usize>> {
     let orders = latin_order(runnable.len(), passes as usize, seed);
     orders.into_iter().map(|order| order.into_iter().map(|index| runnable[index]).collect()).collect()

@@ -2,9 +2,9 @@
 //! insights), read without being unpacked to a disk, their folders, and files of one tool.
 //!
 //! An archive becomes a tree of files in memory. Of that /proc and /sys are read as of any captured
-//! tree; what printouts of commands tell beside them is written in the words of /proc and /sys
-//! where those have none of it. Everybody's word on what several tell is kept in `probe:archive`,
-//! from which `machine::archive` names contradictions.
+//! tree; what printouts of commands report besides is written in the words of /proc and /sys where
+//! those have none of it. Each source's value, where several report one, is kept in
+//! `probe:archive`, from which `machine::archive` names contradictions.
 //!
 //! A kind of archive is a file here and a line in [`LAYOUTS`], a tool a file and a line in
 //! [`TOOLS`].
@@ -20,10 +20,10 @@ mod lstopo;
 mod names;
 mod numactl;
 mod printout;
+mod reported;
 mod sosreport;
 mod supportconfig;
 mod tar;
-mod told;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -38,7 +38,7 @@ pub(crate) use files::Files;
 #[cfg(test)]
 use machine::Machine;
 use machine::archive::{Claim, Subject, written};
-use told::{Merged, Told};
+use reported::{Merged, Reported};
 
 /// How an archive is laid out.
 struct Layout {
@@ -77,10 +77,10 @@ struct Tool {
     /// own.
     file: &'static str,
     knows: fn(&[u8]) -> bool,
-    read: fn(&[u8], &mut Told),
+    read: fn(&[u8], &mut Reported),
 }
 
-/// Every tool. Where several tell the same, the first one's words are taken.
+/// Every tool. Where several report the same, the first one's value is used.
 const TOOLS: &[Tool] = &[
     dmidecode::TOOL,
     lstopo::TOOL,
@@ -94,7 +94,7 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// A printout is no longer.
-const LONGEST: usize = 32 << 20;
+const MAX_PRINTOUT_BYTES: usize = 32 << 20;
 
 /// Folders in the top one of which no archive has as many.
 const INNER: usize = 1000;
@@ -148,9 +148,10 @@ fn machine_of(tree: Tree, of_archive: bool) -> Result<Tree, String> {
     let roots = roots(&tree);
     if let [first, _, ..] = roots.as_slice() {
         let first = first.trim_start_matches('/');
-        let advice = match of_archive {
-            true => format!("unpack one of them (tar -xf FILE {first}) and give its folder"),
-            false => format!("give one of them, as {first} in it"),
+        let advice = if of_archive {
+            format!("unpack one of them (tar -xf FILE {first}) and give its folder")
+        } else {
+            format!("give one of them, as {first} in it")
         };
         return Err(format!(
             "it has data of {} hosts ({}), and Assay describes one at a time: {advice}",
@@ -189,7 +190,7 @@ pub fn read(path: &Path) -> Result<Snapshot, String> {
             Tree::open(path).map_err(|error| format!("{shown} cannot be read as a folder: {error}"))?;
         return machine_of(tree, false).map(of_tree).map_err(|why| format!("{shown}: {why}"));
     }
-    // A pipe that nobody writes to, or a device, is waited for by nobody.
+    // A pipe that no one writes to, or a device, is waited for by no one.
     let file = run_file::open(path).map_err(|error| format!("{error:#}"))?;
     read_from(file, UNPACKED).map_err(|why| format!("{shown}: {why}"))
 }
@@ -214,9 +215,10 @@ fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
         let files = tar::read(io::Cursor::new(head).chain(plain), &is_wanted, limits).map_err(unread)?;
         let tree = machine_of(Tree::of_files(files), true);
         let snapshot = of_tree(tree.map_err(|why| format!("{why}; {}", readable()))?);
-        return match snapshot.entries.is_empty() {
-            true => Err(format!("the archive has no data of a host; {}", readable())),
-            false => Ok(snapshot),
+        return if snapshot.entries.is_empty() {
+            Err(format!("the archive has no data of a host; {}", readable()))
+        } else {
+            Ok(snapshot)
         };
     }
     let mut bytes = head;
@@ -238,8 +240,8 @@ fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
     Ok(joined(Snapshot::default(), tool.name, vec![output], &BTreeMap::new()))
 }
 
-/// What the end of a printout lacks, where its form tells: half of a topology looks like a smaller
-/// one.
+/// What the end of a printout lacks, where its form shows one: half of a topology looks like a
+/// smaller one.
 fn missing_end(bytes: &[u8]) -> Option<&'static str> {
     let bytes = bytes.trim_ascii();
     match bytes {
@@ -314,7 +316,7 @@ fn command_of(file: &str) -> &str {
 }
 
 /// Printouts of one program: tools of support keep a handful.
-const MOST_PRINTED: usize = 16;
+const MAX_PRINTED: usize = 16;
 
 /// What commands printed into folders.
 fn outputs(tree: &Tree, folders: impl IntoIterator<Item = String>) -> Vec<Output> {
@@ -324,11 +326,11 @@ fn outputs(tree: &Tree, folders: impl IntoIterator<Item = String>) -> Vec<Output
         for name in names.iter().filter(|name| is_of_tool(name)) {
             let command = command_of(name);
             // At most as many as all tools have, so that nothing here takes long.
-            if found.iter().filter(|known| known.command == command).count() >= MOST_PRINTED {
+            if found.iter().filter(|known| known.command == command).count() >= MAX_PRINTED {
                 continue;
             }
             let path = format!("{folder}/{name}");
-            let bytes = match tree.read_up_to(&path, LONGEST) {
+            let bytes = match tree.read_up_to(&path, MAX_PRINTOUT_BYTES) {
                 Some(Entry::Text(text)) => text.into_bytes(),
                 Some(Entry::Bytes(bytes)) => bytes,
                 _ => continue,
@@ -362,7 +364,7 @@ fn of_tree(tree: Tree) -> Snapshot {
         None => {
             let mut merged = Merged::new(snapshot);
             for output in outputs.iter().filter(|output| (dmidecode::TOOL.knows)(&output.bytes)) {
-                let mut told = Told::default();
+                let mut told = Reported::default();
                 (dmidecode::TOOL.read)(&output.bytes, &mut told);
                 merged.add(told.files);
             }
@@ -371,7 +373,7 @@ fn of_tree(tree: Tree) -> Snapshot {
     }
 }
 
-/// One machine of a tree and of what tools printed, with everybody's claims.
+/// One machine of a tree and of what tools printed, with everyone's claims.
 fn joined(
     snapshot: Snapshot,
     kind: &str,
@@ -384,19 +386,18 @@ fn joined(
     for tool in TOOLS {
         // Two tools may print under one name: lscpu and its table.
         for output in whole.iter().filter(|one| one.command == tool.name && (tool.knows)(&one.bytes)) {
-            let mut told = Told::default();
+            let mut told = Reported::default();
             (tool.read)(&output.bytes, &mut told);
             if told.is_too_much() {
                 continue;
             }
-            let source = match output.source.is_empty() {
-                true => tool.name.to_string(),
-                false => format!("{} ({})", tool.name, output.source),
+            let source = if output.source.is_empty() {
+                tool.name.to_string()
+            } else {
+                format!("{} ({})", tool.name, output.source)
             };
-            let said = |part: &str| match part.is_empty() {
-                true => source.clone(),
-                false => format!("{part} of {source}"),
-            };
+            let said =
+                |part: &str| if part.is_empty() { source.clone() } else { format!("{part} of {source}") };
             claims.extend(told.claims.into_iter().map(|(subject, value, part)| Claim {
                 subject,
                 value,

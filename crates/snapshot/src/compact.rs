@@ -73,8 +73,8 @@ const CONTAINER_POINTS: &[&str] = &[
 /// Folders of engines on their host, from which they mount files into a container.
 const ENGINE_FOLDERS: &[&str] = &["/docker/containers/", "/overlay-containers/", "/kubelet/pods/"];
 
-/// A mount table's lines about control groups, and those of mountinfo that tell of a container.
-/// Of these only what tells is left: the rest of a path may name a user, a pod or a server.
+/// A mount table's lines about control groups, and those of mountinfo that show a container.
+/// Only these parts are kept: the rest of a path may name a user, a pod or a server.
 pub fn mounts(text: &str) -> String {
     let line = |line: &str| {
         let is_group = line.split_whitespace().any(|word| matches!(word, "cgroup" | "cgroup2" | "cpuset"));

@@ -1,4 +1,4 @@
-//! What a directory's disk hangs on, and what the kernel tells of every device on the way there.
+//! What a directory's disk hangs on, and what the kernel reports about every device on the way.
 //!
 //! The text of [`describe`] is lines of a name, a space and a value, nearly as /sys has them. Lines
 //! before the first `block` are about the filesystem; each `block NAME` begins a device, from the
@@ -79,7 +79,7 @@ const ATTRIBUTES: &[&str] = &[
     "md/chunk_size",
 ];
 
-/// Modules that tell how many queues may be polled, by the names of their drivers.
+/// Modules that report how many queues may be polled, by the names of their drivers.
 const POLLED: [(&str, &str); 2] =
     [("nvme", "nvme/parameters/poll_queues"), ("virtio_blk", "virtio_blk/parameters/poll_queues")];
 
@@ -92,12 +92,12 @@ const TIMERS: [&str; 3] = [
 
 const CRON: [&str; 4] = ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
 
-/// More devices below one filesystem than anybody has.
-const MOST: usize = 256;
+/// More devices below one filesystem than anyone has.
+const MAX_DEVICES: usize = 256;
 
 /// Layers of devices and of filesystems on filesystems (an overlay, a loop device's file) that are
 /// gone through.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Everything about the disk below a directory, or about a device; of any tree that holds /sys and
 /// a mount table. What cannot be read is left out.
@@ -191,7 +191,7 @@ impl Walk {
         for top in &tops {
             self.block(top, depth);
         }
-        if let (true, Some(upper), true) = (overlay && tops.is_empty(), upper, depth < DEEPEST) {
+        if let (true, Some(upper), true) = (overlay && tops.is_empty(), upper, depth < MAX_DEPTH) {
             let upper = unescaped(upper);
             // A container's overlay names folders of the host, which are not to be seen from
             // inside.
@@ -261,7 +261,7 @@ impl Walk {
     }
 
     fn block(&mut self, name: &str, depth: usize) {
-        if depth > DEEPEST || self.seen.len() >= MOST || !self.seen.insert(name.to_string()) {
+        if depth > MAX_DEPTH || self.seen.len() >= MAX_DEVICES || !self.seen.insert(name.to_string()) {
             return;
         }
         let found = ["/sys/class/block/", "/sys/block/"]
@@ -290,12 +290,12 @@ impl Walk {
             self.line(attribute, told.as_deref().unwrap_or(""));
         }
         let mut below = self.tree.names(&format!("{place}/slaves"));
-        below.truncate(MOST);
+        below.truncate(MAX_DEVICES);
         let parent = self
             .read(&format!("{place}/partition"))
             .and_then(|_| place.rsplit('/').nth(1).map(str::to_string));
         below.extend(parent);
-        let file = self.read(&format!("{place}/loop/backing_file")).filter(|_| depth < DEEPEST);
+        let file = self.read(&format!("{place}/loop/backing_file")).filter(|_| depth < MAX_DEPTH);
         let mount = file.as_deref().and_then(|file| self.mount_of(file, None));
         below.extend(mount.map(|mount| self.tops(&mount)).unwrap_or_default());
         below.iter().for_each(|name| self.line("below", name));
@@ -320,7 +320,7 @@ impl Walk {
         self.line("poll_queues", queues.as_deref().unwrap_or(""));
     }
 
-    /// Whether something trims the filesystem now and then; nothing where no folder tells.
+    /// Whether something trims the filesystem now and then; nothing where no folder shows it.
     fn trim_timer(&mut self) {
         let mut looked = false;
         for (folders, name) in [(TIMERS.as_slice(), "fstrim.timer"), (CRON.as_slice(), "fstrim")] {
@@ -358,7 +358,7 @@ impl Mount {
         let (kind, source) = (right.next()?, right.next()?);
         let mut options: Vec<&str> = left.get(5)?.split(',').collect();
         for option in right.next().unwrap_or("").split(',') {
-            // The folders below an overlay are many, and nobody's business.
+            // The folders below an overlay are many, and of no use.
             if !options.contains(&option) && !option.starts_with("lowerdir") {
                 options.push(option);
             }

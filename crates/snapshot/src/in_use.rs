@@ -7,12 +7,12 @@ use std::path::Path;
 
 use machine::cgroup::unescaped;
 use openers::Wanted;
-use storage::{Devices, Share};
+use storage::{Devices, SharedStorage};
 
 mod openers;
 mod storage;
 
-/// A block device as its node and the kernel tell of it.
+/// A block device as its node and the kernel report it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The kernel's name, which is typed to confirm: `vdb`.
@@ -83,10 +83,10 @@ impl Backing {
     }
 }
 
-/// What only the running kernel tells, by calls, of a device by its name.
-pub struct Asked<'a> {
+/// What only system calls report about a device, by its name.
+pub struct KernelQueries<'a> {
     pub backing: &'a dyn Fn(&str) -> Option<Backing>,
-    /// Whether somebody has opened it for himself alone.
+    /// Whether someone has opened it for himself alone.
     pub claimed: &'a dyn Fn(&str) -> bool,
 }
 
@@ -95,33 +95,34 @@ fn hexadecimal(device: u64) -> String {
     format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// Why nothing may be written to the device, in sentences; empty: nobody is known to use it, a part
+/// Why nothing may be written to the device, in sentences; empty: no one is known to use it, a part
 /// of it, or what shares its storage.
-pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
+pub fn users(root: &Path, name: &str, asked: &KernelQueries) -> Vec<String> {
     let devices = Devices::read(root, asked);
     let sharing = devices.sharing(name);
     let mut found = Vec::new();
-    let mut say = |share: &Share, what: String| {
+    let mut say = |share: &SharedStorage, what: String| {
         let subject = if share.what.is_empty() { "it" } else { &share.what };
         found.push(format!("{subject} {what}"));
     };
-    let numbers: BTreeMap<&str, &Share> = sharing
+    let numbers: BTreeMap<&str, &SharedStorage> = sharing
         .iter()
         .filter_map(|(name, share)| Some((devices.0.get(name)?.number.as_str(), share)))
         .filter(|(number, _)| !number.is_empty())
         .collect();
-    let files: BTreeMap<[u64; 2], &Share> = sharing
+    let files: BTreeMap<[u64; 2], &SharedStorage> = sharing
         .iter()
         .filter_map(|(name, share)| Some((devices.0.get(name)?.backing.as_ref()?.0, share)))
         .filter(|(backing, _)| backing.special == 0)
         .map(|(backing, share)| (backing.file, share))
         .collect();
     // Whose storage is at a path, if it is there: a device, or the file of a loop device.
-    let at = |path: &str| -> Option<&Share> {
+    let at = |path: &str| -> Option<&SharedStorage> {
         let meta = fs::metadata(root.join(path.trim_start_matches('/'))).ok()?;
-        match meta.file_type().is_block_device() {
-            true => numbers.get(number(meta.rdev()).as_str()).copied(),
-            false => files.get(&[meta.dev(), meta.ino()]).copied(),
+        if meta.file_type().is_block_device() {
+            numbers.get(number(meta.rdev()).as_str()).copied()
+        } else {
+            files.get(&[meta.dev(), meta.ino()]).copied()
         }
     };
     let table = fs::read(root.join("proc/self/mountinfo")).unwrap_or_default();
@@ -147,7 +148,7 @@ pub fn users(root: &Path, name: &str, asked: &Asked) -> Vec<String> {
             say(share, "belongs to a bcache".to_string());
         }
         let on_it: Vec<&String> = devices.loops_on(name).collect();
-        // Where we lie on it by a loop device ourselves, the others were told apart by their
+        // Where we lie on it by a loop device ourselves, the others were distinguished by their
         // offsets.
         if !on_it.iter().any(|other| sharing.contains_key(*other)) {
             on_it.iter().for_each(|other| say(share, format!("carries {other}")));

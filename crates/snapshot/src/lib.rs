@@ -1,11 +1,11 @@
-//! Reads what a machine says of itself: the live one, any captured tree (a container's root, a
+//! Reads what a machine says about itself: the live one, any captured tree (a container's root, a
 //! hand-made fixture) under its own root, or what tools of support collected of it (`archive`).
 //!
 //! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the
 //! current frequency wakes every CPU) or has side effects. Some files hold what identifies the
 //! owner beside that (SMBIOS tables serial numbers and tags, the kernel's command line whatever was
 //! given to it, paths of control groups the ids of containers): that is blanked here, before
-//! anybody sees the snapshot, as `model::blank` says. What is long and repeats is shortened as
+//! anyone sees the snapshot, as `model::blank` says. What is long and repeats is shortened as
 //! `compact` says; a mask and a list that say the same are stored once, in the shorter form.
 //!
 //! Invariant: reads and never writes, and what identifies the owner never leaves it.
@@ -157,10 +157,10 @@ pub fn read_cpuid(folder: &Path) -> Snapshot {
 }
 
 /// Disks, interfaces and devices: the largest hosts have some thousand.
-const MOST_NAMES: usize = 1 << 14;
+const MAX_NAMES: usize = 1 << 14;
 
 /// Nodes that Linux is built for.
-const MOST_NODES: usize = 1024;
+const MAX_NODES: usize = 1024;
 
 /// The paths that a pattern of [`FILES`] stands for.
 fn expand(tree: &Tree, pattern: &str) -> Vec<String> {
@@ -179,15 +179,14 @@ fn expand(tree: &Tree, pattern: &str) -> Vec<String> {
                 numbers.map(|number| format!("{start}/{}{number}", &part[..at])).collect()
             }
             Some(_) => {
-                let names = tree.names(start).into_iter().take(MOST_NAMES);
+                let names = tree.names(start).into_iter().take(MAX_NAMES);
                 names.map(|name| format!("{start}/{name}")).collect()
             }
         };
         folders = folders.iter().flat_map(grown).collect();
     }
-    let path = |folder: &String, name: &&str| match name.is_empty() {
-        true => folder.clone(),
-        false => format!("{folder}/{name}"),
+    let path = |folder: &String, name: &&str| {
+        if name.is_empty() { folder.clone() } else { format!("{folder}/{name}") }
     };
     folders.iter().flat_map(|folder| names.iter().map(move |name| path(folder, name))).collect()
 }
@@ -232,8 +231,9 @@ fn mounts(tree: &mut Tree) {
 /// The OEM's ids end here in the header that all ACPI tables share.
 const ACPI_OEM: usize = 24;
 
-/// What tells of containers and sandboxes and is no plain file to be kept whole: Docker once wrote
-/// a container's environment into its marker, Podman writes names and ids beside the engine's.
+/// Evidence of containers and sandboxes that is not a plain file to be kept whole: Docker once
+/// wrote a container's environment into its marker, Podman writes names and ids beside the
+/// engine's.
 fn enclosures(tree: &mut Tree) {
     if tree.read("/.dockerenv").is_some() {
         tree.take_name("/.dockerenv");
@@ -272,7 +272,7 @@ fn take_shortened(tree: &mut Tree, path: &str, limit: usize, shorten: impl Fn(&s
     true
 }
 
-/// Files that bind or tell how a group is bound, by controller and version.
+/// Files with the limits of a group, by controller and version.
 const GROUP_FILES: &[(&str, u32, &[&str])] = &[
     ("cpu", 1, &["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.shares", "cpu.stat"]),
     ("cpu", 2, &["cpu.max", "cpu.weight", "cpu.stat", "cpu.pressure"]),
@@ -309,12 +309,11 @@ fn control_groups(tree: &mut Tree) {
         paths
     });
     for path in paths {
-        match path.ends_with("/memory.stat") {
-            true => {
-                let wanted = ["hierarchical_memory_limit", "hierarchical_memsw_limit"];
-                take_shortened(tree, &path, 1 << 20, |text| compact::lines(text, &wanted));
-            }
-            false => drop(tree.take(&path)),
+        if path.ends_with("/memory.stat") {
+            let wanted = ["hierarchical_memory_limit", "hierarchical_memsw_limit"];
+            take_shortened(tree, &path, 1 << 20, |text| compact::lines(text, &wanted));
+        } else {
+            tree.take(&path);
         }
     }
 }
@@ -425,12 +424,12 @@ fn nodes(tree: &mut Tree) {
     let folder = "/sys/devices/system/node";
     let wanted = ["MemTotal", "MemFree", "FilePages", "AnonPages", "AnonHugePages", "HugePages_Total"];
     let mut nodes = tree.numbered(folder, "node");
-    nodes.truncate(MOST_NODES);
+    nodes.truncate(MAX_NODES);
     for node in &nodes {
         let place = format!("{folder}/node{node}");
         let content = set(tree, &place, &[("cpumap", "cpulist")]);
         if content.is_empty() {
-            // Then the links between nodes and CPUs are all that tells.
+            // Then the links between nodes and CPUs are the only source.
             for cpu in tree.numbered(&place, "cpu") {
                 tree.take_name(&format!("{place}/cpu{cpu}"));
             }

@@ -1,5 +1,5 @@
-//! What files tell of a network interface and of the kernel's settings for TCP, as lines of a name
-//! and a value (see `machine::network`).
+//! What files report about a network interface and of the kernel's settings for TCP, as lines of a
+//! name and a value (see `machine::network`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub fn of_kernel() -> String {
     text
 }
 
-/// What /sys and /proc tell of this interface; nothing of a name that is none.
+/// What /sys and /proc report about this interface; nothing of a name that is none.
 pub fn of_interface(name: &str) -> String {
     let mut text = String::new();
     let plain = !name.is_empty() && name != "." && name != ".." && !name.contains('/');

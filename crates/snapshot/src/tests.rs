@@ -1,4 +1,5 @@
-//! What the reader takes: patterns, sets told in two forms, trees one folder down, dumps of cpuid.
+//! What the reader takes: patterns, sets in two forms, trees one folder down, dumps of
+//! cpuid.
 
 use std::fs;
 

@@ -24,7 +24,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// A label goes with modes where this adjusted p is not exceeded.
 pub const CAUSE_P: f64 = 0.01;
 
-/// A series with what is known of it.
+/// A series with its analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     pub series: Series,
@@ -42,24 +42,24 @@ impl Judged {
     }
 }
 
-/// A run's series with what is known of them.
+/// All series of a run with their analyses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedRun {
-    /// `None` where nothing that is bound by the core was measured with a clock beside it.
+    /// `None` if no core-bound series has readings of the core clock.
     pub clock: Option<RunClock>,
     pub series: Vec<Judged>,
 }
 
-/// What the values of a series say. Behaviour, outliers and correlations are those at the clock
-/// where that is known.
+/// What the values of a series say. Behaviour, outliers and correlations are normalised to the
+/// run's common core clock if that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// The number as it ran; `None` where nothing was measured.
+    /// Without normalisation to a clock; `None` if nothing was measured.
     pub estimate: Option<Estimate>,
-    /// The number at the clock of its run, of a core-bound series.
+    /// Normalised to the core clock of the run; only of core-bound series.
     pub at_clock: Option<AtClock>,
     pub behaviour: Option<Behaviour>,
-    /// A label that goes with the modes, where there are modes.
+    /// A label that differs between the modes, if there are several.
     pub mode_cause: Option<Cause>,
     /// Outliers among windows (against their process's median), and among processes.
     pub windows: Attribution,
@@ -68,13 +68,14 @@ pub struct Analysis {
     pub without_explained: Option<Estimate>,
     /// What the process medians are correlated with.
     pub correlations: Vec<(Cow<'static, str>, Correlation)>,
-    /// Whether the place in the visiting order, or the case visited before, moves the value.
+    /// Correlation of the values with their place in the order of visits.
     pub position: Option<Correlation>,
+    /// p that the case visited before has no influence (Kruskal-Wallis).
     pub predecessor_p: Option<f64>,
     /// Windows that were marked as warm-up and not counted.
     pub warm_up: usize,
     pub verdict: Verdict,
-    /// Processes that are missing for the precision asked, where more would help.
+    /// Additional processes needed for the requested precision, if more would help.
     pub more_needed: Option<usize>,
 }
 
@@ -101,8 +102,8 @@ pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
 }
 
 /// Analyses one series. `precision` is the relative half-width asked of the interval (0.01 = ±1 %);
-/// the seed drives permutations, and equal input gives equal output. `common` is what the series is
-/// brought to if it can be; for none but core-bound ones.
+/// the seed drives permutations, and equal input gives equal output. `common` is the
+/// clock to which a core-bound series is normalised.
 pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common>) -> Analysis {
     let as_it_ran: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();
@@ -128,11 +129,12 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common
         behaviour.modes_left_free = left_free(&values, series.metric.better);
     }
     let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
-    let beside = beside_processes(&processes);
-    let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &beside, seed));
+    let covariates = process_covariates(&processes);
+    let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &covariates, seed));
     let windows = attribute_windows(&processes);
-    let alone: Vec<usize> = (0..medians.len()).collect();
-    let of_processes = attribute(&outliers(&medians), &alone, &beside);
+    // Each process is its own stratum.
+    let own_strata: Vec<usize> = (0..medians.len()).collect();
+    let of_processes = attribute(&outliers(&medians), &own_strata, &covariates);
     let without_explained = estimate_without(&values, &windows, &of_processes);
     let explaining = if of_processes.may_leave_out() { &of_processes } else { &windows };
     let judgement = Judgement {
@@ -150,15 +152,14 @@ pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common
         None => (verdict, more_needed),
     };
     let grade = match Grade::of(verdict.kind, estimate.relative_half_width(), precision) {
-        // What may be two values is one figure for nobody, however narrow the interval of its
-        // median.
+        // A possibly bimodal series gets at most C, even with a narrow interval.
         Grade::B if matches!(behaviour.modality, Modality::Suspected(_)) => Grade::C,
         grade => grade,
     };
     let verdict = Verdict { grade, at_clock: at_clock.is_some(), ..verdict };
     let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
     Analysis {
-        correlations: correlations(&medians, &beside),
+        correlations: correlations(&medians, &covariates),
         position: spearman(&positions, &medians),
         predecessor_p: predecessor_p(&processes, &medians, seed),
         estimate: Some(ran),
@@ -246,8 +247,7 @@ fn unverified(verdict: Verdict) -> Verdict {
     Verdict::new(VerdictKind::Unverified, reason)
 }
 
-/// Of values that several visits gave together each: there the words for processes mean groups of
-/// them.
+/// The verdict over values that pool several visits each: "processes" are groups of visits there.
 fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
     let mut reason = match groups {
         1 => format!("one value, from the latencies of {visits} passes together"),
@@ -261,9 +261,9 @@ fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
     Verdict::new(verdict.kind, reason)
 }
 
-/// What each process met as a whole: the machine's counters as shares of its time, its own facts,
-/// and the median of what was recorded beside its windows.
-fn beside_processes(processes: &[&Process]) -> Vec<Covariate> {
+/// Covariates of whole processes: host counters (shares of their time, or counts), their own facts,
+/// and the medians of what was recorded with their windows.
+fn process_covariates(processes: &[&Process]) -> Vec<Covariate> {
     type Read = fn(&Process) -> Option<f64>;
     fn share(process: &Process, part: Option<f64>) -> Option<f64> {
         Some(part? / process.conditions.wall_ms).filter(|share| share.is_finite())
@@ -289,19 +289,20 @@ fn beside_processes(processes: &[&Process]) -> Vec<Covariate> {
         let values = processes.iter().map(|process| read(process).unwrap_or(f64::NAN)).collect();
         covariates.push(Covariate { name: name.into(), values });
     }
-    for name in names_beside_windows(processes) {
+    for name in names_of_covariates(processes) {
         let of = |process: &&Process| {
             let column = process.beside.iter().find(|covariate| covariate.name == name);
             column.and_then(|covariate| median(&covariate.values)).unwrap_or(f64::NAN)
         };
         covariates.push(Covariate { values: processes.iter().map(of).collect(), name });
     }
-    // What never varies explains nothing, and would only make the adjustment for many tests dearer.
+    // What never varies explains nothing, and would only cost power in the adjustment for many
+    // tests.
     covariates.retain(|covariate| varies(&covariate.values));
     covariates
 }
 
-fn names_beside_windows(processes: &[&Process]) -> Vec<Cow<'static, str>> {
+fn names_of_covariates(processes: &[&Process]) -> Vec<Cow<'static, str>> {
     let mut names: Vec<Cow<'static, str>> = Vec::new();
     for covariate in processes.iter().flat_map(|process| &process.beside) {
         if !names.contains(&covariate.name) {
@@ -317,8 +318,8 @@ fn varies(values: &[f64]) -> bool {
     known.any(|value| Some(value) != first)
 }
 
-/// Outliers among windows: each is held against its own process's median, so that a slow process is
-/// not a row of them.
+/// Outliers among windows, each relative to its own process's median: a slow process does not count
+/// as many outliers.
 fn attribute_windows(processes: &[&Process]) -> Attribution {
     let (mut residuals, mut strata) = (Vec::new(), Vec::new());
     for (number, process) in processes.iter().enumerate() {
@@ -327,7 +328,7 @@ fn attribute_windows(processes: &[&Process]) -> Attribution {
         residuals.extend(process.values.iter().map(residual));
         strata.resize(residuals.len(), number);
     }
-    let columns = names_beside_windows(processes).into_iter().map(|name| {
+    let columns = names_of_covariates(processes).into_iter().map(|name| {
         let of = |process: &&Process| -> Vec<f64> {
             let column = process.beside.iter().find(|covariate| covariate.name == name);
             column.map_or_else(|| vec![f64::NAN; process.values.len()], |covariate| covariate.values.clone())
@@ -357,9 +358,8 @@ fn estimate_without(values: &[Vec<f64>], windows: &Attribution, processes: &Attr
     estimate(&kept, CONFIDENCE)
 }
 
-/// What goes with the modes: the CPU, the kernel variant, or anything that was recorded beside the
-/// processes.
-fn cause(modes: &Modes, processes: &[&Process], beside: &[Covariate], seed: u64) -> Option<Cause> {
+/// What differs between the modes: the CPU, the kernel variant, or a covariate of the processes.
+fn cause(modes: &Modes, processes: &[&Process], covariates: &[Covariate], seed: u64) -> Option<Cause> {
     if modes.membership.len() != processes.len() {
         return None;
     }
@@ -369,7 +369,7 @@ fn cause(modes: &Modes, processes: &[&Process], beside: &[Covariate], seed: u64)
         processes.iter().map(|process| process.facts.variant.as_deref()).collect();
     tried.extend(association(&modes.membership, &cpus, seed).map(|p| ("CPU".into(), p)));
     tried.extend(association(&modes.membership, &variants, seed).map(|p| ("kernel variant".into(), p)));
-    for covariate in beside {
+    for covariate in covariates {
         let of_mode = |mode: usize| -> Vec<f64> {
             let members = covariate.values.iter().zip(&modes.membership).filter(|(_, own)| **own == mode);
             members.map(|(value, _)| *value).collect()

@@ -14,12 +14,12 @@ pub const DRIFT_P: f64 = 0.01;
 pub const DRIFT_P_WHILE_MEASURING: f64 = 0.001;
 /// And what it found must be larger than this share of the median, and than the half-width of the
 /// interval. (A quiet machine shows a significant drift of a tenth of a per cent in half of all
-/// series; nobody asked.)
-pub const LEAST_DRIFT: f64 = 0.01;
+/// series; no one asked.)
+pub const MIN_DRIFT: f64 = 0.01;
 /// Dependent processes worth fewer independent ones than this give no usable interval.
-pub const LEAST_WORTH: f64 = 8.0;
+pub const MIN_WORTH: f64 = 8.0;
 
-/// What the tests say of the processes of a series in visiting order.
+/// What the tests say about the processes of a series in visiting order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
     /// Why the series counts as still moving; `None`: it does not.
@@ -28,7 +28,7 @@ pub struct Behaviour {
     pub modality: Modality,
     /// Modes that appear inside most processes.
     pub modes_inside: Option<Modes>,
-    /// Two kinds of windows of tasks that the scheduler placed; of others nobody looks for them.
+    /// Two kinds of windows of tasks that the scheduler placed; of others no one looks for them.
     pub modes_left_free: Option<Modes>,
     /// The tests behind `drift`, whatever they said.
     pub trend: Option<Trend>,
@@ -54,7 +54,7 @@ pub enum Drift {
     Trend(Trend),
     /// From the first window to the last inside each process.
     Inside(Inside),
-    /// Neighbouring processes resemble each other so much that all are worth this many.
+    /// Neighbouring processes resemble each other this much that all are worth this many.
     Dependent { worth: f64 },
 }
 
@@ -62,7 +62,7 @@ pub enum Drift {
 /// ([`DRIFT_P`] or [`DRIFT_P_WHILE_MEASURING`]). The seed drives permutations.
 pub fn behaviour(processes: &[Vec<f64>], estimate: &Estimate, drift_p: f64, seed: u64) -> Behaviour {
     let medians: Vec<f64> = processes.iter().filter_map(|windows| median(windows)).collect();
-    let least = estimate.relative_half_width().unwrap_or(0.0).max(LEAST_DRIFT);
+    let least = estimate.relative_half_width().unwrap_or(0.0).max(MIN_DRIFT);
     let trend = trend(&medians);
     let sensitivity = Sensitivity { least, split_p: drift_p, merge_p: drift_p, ..Sensitivity::default() };
     let changes = changes(&medians, sensitivity, seed);
@@ -71,9 +71,9 @@ pub fn behaviour(processes: &[Vec<f64>], estimate: &Estimate, drift_p: f64, seed
     let drifts = |p: f64, change: f64| p < drift_p && change.abs() > least;
     let monotone = trend.filter(|trend| drifts(trend.p, trend.relative_change));
     let dependent = estimate.unit == Unit::Processes
-        && estimate.worth < LEAST_WORTH.min(estimate.n as f64)
+        && estimate.worth < MIN_WORTH.min(estimate.n as f64)
         && neighbours_p.is_some_and(|p| p < drift_p)
-        && estimate.most - estimate.least > LEAST_DRIFT * estimate.median.abs();
+        && estimate.most - estimate.least > MIN_DRIFT * estimate.median.abs();
     let drift = match (monotone, inside) {
         (Some(trend), _) if changes.is_empty() || line_fits_better(&medians, &trend, &changes) => {
             Some(Drift::Trend(trend))
@@ -129,7 +129,7 @@ pub enum Settling {
 pub const SETTLED_SHARE: f64 = 0.6;
 
 /// Classifies a long series (windows of a JVM, a job's seconds) by its change points.
-/// `lower_is_better` tells which level is the best. Values that follow each other closely in size
+/// `lower_is_better` decides which level is the best. Values that follow each other closely in size
 /// look like steps: the classes say what happened, not why.
 pub fn settling(values: &[f64], lower_is_better: bool, seed: u64) -> Settling {
     let changes = changes(values, Sensitivity { shortest: 5, ..Sensitivity::default() }, seed);
@@ -140,9 +140,10 @@ pub fn settling(values: &[f64], lower_is_better: bool, seed: u64) -> Settling {
     let better = |change: &Change| {
         if lower_is_better { change.before < last.after } else { change.before > last.after }
     };
-    match changes.iter().any(better) {
-        true => Settling::SlowDown { from: last.at },
-        false => Settling::WarmUp { from: last.at },
+    if changes.iter().any(better) {
+        Settling::SlowDown { from: last.at }
+    } else {
+        Settling::WarmUp { from: last.at }
     }
 }
 
@@ -187,12 +188,12 @@ mod tests {
         let found = (0..20).filter(|&seed| {
             let wandering = autoregressive(20, 0.7, &mut Rng::with_seed(seed));
             let processes = one_window_each(wandering.iter().map(|z| (0.01 * z).exp()));
-            matches!(behaves(&processes).drift, Some(Drift::Dependent { worth }) if worth < LEAST_WORTH)
+            matches!(behaves(&processes).drift, Some(Drift::Dependent { worth }) if worth < MIN_WORTH)
         });
         assert!(found.count() >= 2);
     }
 
-    /// Half a per cent is no drift that anybody asked for, however significant.
+    /// Half a per cent is no drift that anyone asked for, however significant.
     #[test]
     fn small_drift_is_ignored() {
         let tiny = one_window_each((0..40).map(|i| 1000.0 + 0.1 * f64::from(i)));

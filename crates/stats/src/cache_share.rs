@@ -2,7 +2,7 @@
 
 use super::order::{Interval, median, quantile};
 
-/// What the rounds of a watch tell.
+/// Result of the rounds of a watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheShare {
     pub rounds: usize,
@@ -15,10 +15,10 @@ pub struct CacheShare {
 }
 
 /// Rounds below which nothing is said: a 95th percentile needs them.
-pub const LEAST_ROUNDS: usize = 15;
-/// A working set stayed whole if so much of it did.
+pub const MIN_ROUNDS: usize = 15;
+/// A working set stayed whole if this much of it did.
 const WHOLE: f64 = 0.9;
-/// A share moves where the upper end of its range is so many times the lower.
+/// A share moves where the upper end of its range is this many times the lower.
 const MOVES: f64 = 2.0;
 
 impl CacheShare {
@@ -32,7 +32,7 @@ impl CacheShare {
 /// there are too few rounds.
 pub fn cache_share(rounds: &[f64], largest: f64) -> Option<CacheShare> {
     let known: Vec<f64> = rounds.iter().copied().filter(|mib| mib.is_finite() && *mib >= 0.0).collect();
-    if known.len() < LEAST_ROUNDS {
+    if known.len() < MIN_ROUNDS {
         return None;
     }
     let mib = median(&known)?;
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn a_working_set_that_stays_is_a_least_and_few_rounds_say_nothing() {
         assert!(cache_share(&minute(0.0, 0.0), 16.0).expect("rounds").is_more);
-        assert_eq!(cache_share(&minute(0.0, 0.0)[..LEAST_ROUNDS - 1], 64.0), None);
-        let unknown = [vec![f64::NAN; 40], vec![8.0; LEAST_ROUNDS]].concat();
-        assert_eq!(cache_share(&unknown, 64.0).expect("rounds").rounds, LEAST_ROUNDS);
+        assert_eq!(cache_share(&minute(0.0, 0.0)[..MIN_ROUNDS - 1], 64.0), None);
+        let unknown = [vec![f64::NAN; 40], vec![8.0; MIN_ROUNDS]].concat();
+        assert_eq!(cache_share(&unknown, 64.0).expect("rounds").rounds, MIN_ROUNDS);
     }
 }

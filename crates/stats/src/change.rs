@@ -66,12 +66,12 @@ pub fn changes(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<Chang
 
 /// How often all of a series may be permuted: each split of halves takes it once a level, and a
 /// series of which every split takes a few values off one end would be permuted hundreds of times.
-const MOST_PASSES: usize = 32;
+const MAX_PASSES: usize = 32;
 
 /// Where a series splits, the widest segments first.
 fn splits(values: &[f64], sensitivity: Sensitivity, seed: u64) -> Vec<usize> {
     let mut cuts = Vec::new();
-    let mut left = MOST_PASSES * values.len();
+    let mut left = MAX_PASSES * values.len();
     let mut segments = VecDeque::new();
     segments.push_back(0..values.len());
     while let Some(segment) = segments.pop_front()
@@ -271,7 +271,7 @@ mod tests {
     fn a_series_is_permuted_a_bounded_number_of_times() {
         let values: Vec<f64> = (0..600).map(|power| 1.3_f64.powi(power)).collect();
         let cuts = splits(&values, Sensitivity::default(), 0);
-        assert!((1..2 * MOST_PASSES).contains(&cuts.len()), "{cuts:?}");
+        assert!((1..2 * MAX_PASSES).contains(&cuts.len()), "{cuts:?}");
     }
 
     /// Reference: scipy 1.17.1 `ttest_ind(equal_var=False)`.

@@ -23,7 +23,7 @@ pub const GATE_SERIES: usize = 8;
 pub const GATE_PROCESSES: usize = 5;
 /// No slope of a series is known better than this: readings and time do not belong to the very same
 /// cycles.
-const LEAST_ERROR: f64 = 0.02;
+const MIN_ERROR: f64 = 0.02;
 
 /// A series whose slope in cycles is further from 0 than this, with a p below [`VETO_P`], is left
 /// as it ran.
@@ -31,12 +31,12 @@ pub const VETO_OFF: f64 = 0.25;
 pub const VETO_P: f64 = 0.01;
 
 /// By which share of a shift to another clock a figure may be off.
-pub const LEAST_SLACK: f64 = 0.10;
-pub const MOST_SLACK: f64 = 0.50;
+pub const MIN_SLACK: f64 = 0.10;
+pub const MAX_SLACK: f64 = 0.50;
 
 /// A process of a series: medians over its windows, as natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct ProcessMedians {
     /// Of the time, in the metric's unit (a rate enters as its negative).
     pub time: f64,
     /// Of the clock, GHz.
@@ -45,15 +45,15 @@ pub struct Seen {
     pub cycles: f64,
 }
 
-impl Seen {
+impl ProcessMedians {
     /// Of windows of (time, GHz); `None` without any, or where one is not above zero.
-    pub fn of(windows: &[(f64, f64)]) -> Option<Seen> {
+    pub fn of(windows: &[(f64, f64)]) -> Option<ProcessMedians> {
         let above = |value: f64| value > 0.0 && value.is_finite();
         if !windows.iter().all(|&(time, ghz)| above(time) && above(ghz)) {
             return None;
         }
         let of = |value: fn(&(f64, f64)) -> f64| median(&windows.iter().map(value).collect::<Vec<f64>>());
-        Some(Seen {
+        Some(ProcessMedians {
             time: of(|(time, _)| time.ln())?,
             clock: of(|(_, ghz)| ghz.ln())?,
             cycles: of(|(time, ghz)| (time * ghz).ln())?,
@@ -69,9 +69,9 @@ pub struct Slope {
 }
 
 impl Slope {
-    /// No slope is known better than by [`LEAST_ERROR`].
+    /// No slope is known better than by [`MIN_ERROR`].
     pub fn of(slope: f64, standard_error: f64) -> Slope {
-        Slope { slope, standard_error: standard_error.max(LEAST_ERROR) }
+        Slope { slope, standard_error: standard_error.max(MIN_ERROR) }
     }
 }
 
@@ -81,20 +81,21 @@ pub fn moves(apart: f64) -> bool {
 }
 
 /// Standard deviation of ln(clock) over processes; `None` below two.
-pub fn movement(processes: &[Seen]) -> Option<f64> {
+pub fn movement(processes: &[ProcessMedians]) -> Option<f64> {
     Some(variance(&clocks(processes))?.sqrt())
 }
 
-fn clocks(processes: &[Seen]) -> Vec<f64> {
+fn clocks(processes: &[ProcessMedians]) -> Vec<f64> {
     processes.iter().map(|seen| seen.clock).collect()
 }
 
 /// Processes of one setting, each less their mean.
-pub fn inside(processes: &[Seen]) -> Vec<Seen> {
-    let of =
-        |value: fn(&Seen) -> f64| mean(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
+pub fn inside(processes: &[ProcessMedians]) -> Vec<ProcessMedians> {
+    let of = |value: fn(&ProcessMedians) -> f64| {
+        mean(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
     let (time, clock, cycles) = (of(|seen| seen.time), of(|seen| seen.clock), of(|seen| seen.cycles));
-    let less = |seen: &Seen| Seen {
+    let less = |seen: &ProcessMedians| ProcessMedians {
         time: seen.time - time,
         clock: seen.clock - clock,
         cycles: seen.cycles - cycles,
@@ -104,7 +105,7 @@ pub fn inside(processes: &[Seen]) -> Vec<Seen> {
 
 /// Least squares of `value` on ln(clock): slope and its standard error; `None` below three
 /// processes or without movement.
-fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
+fn regressed(processes: &[ProcessMedians], value: fn(&ProcessMedians) -> f64) -> Option<Slope> {
     let (clocks, values) = (clocks(processes), processes.iter().map(value).collect::<Vec<f64>>());
     let (clock, centre) = (mean(&clocks)?, mean(&values)?);
     let pairs = || clocks.iter().zip(&values).map(|(c, v)| (c - clock, v - centre));
@@ -120,7 +121,7 @@ fn regressed(processes: &[Seen], value: fn(&Seen) -> f64) -> Option<Slope> {
 
 /// The slope of a series for the gate of its run; `None` where its clock stood, or with fewer than
 /// [`GATE_PROCESSES`].
-pub fn slope(processes: &[Seen]) -> Option<Slope> {
+pub fn slope(processes: &[ProcessMedians]) -> Option<Slope> {
     if processes.len() < GATE_PROCESSES || !moves(movement(processes)?) {
         return None;
     }
@@ -179,13 +180,14 @@ pub enum Veto {
 }
 
 /// The slack of a series: the share of a shift to another clock by which its figure may be off.
-pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
+pub fn slack(processes: &[ProcessMedians]) -> Result<f64, Veto> {
     let moved = movement(processes).is_some_and(moves);
     let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else {
-        return Ok(LEAST_SLACK);
+        return Ok(MIN_SLACK);
     };
-    let spread =
-        |value: fn(&Seen) -> f64| variance(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let spread = |value: fn(&ProcessMedians) -> f64| {
+        variance(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
     if spread(|seen| seen.cycles) > spread(|seen| seen.time) {
         return Err(Veto::Wider);
     }
@@ -193,12 +195,12 @@ pub fn slack(processes: &[Seen]) -> Result<f64, Veto> {
     if left.slope.abs() > VETO_OFF && p < VETO_P {
         return Err(Veto::Slope(left.slope));
     }
-    Ok((left.slope.abs() + left.standard_error).clamp(LEAST_SLACK, MOST_SLACK))
+    Ok((left.slope.abs() + left.standard_error).clamp(MIN_SLACK, MAX_SLACK))
 }
 
 /// The clock of a run, GHz: the median over all processes of its core-bound series, to 0.01 GHz.
 /// `None` without any.
-pub fn run_clock(series: &[Vec<Seen>]) -> Option<f64> {
+pub fn run_clock(series: &[Vec<ProcessMedians>]) -> Option<f64> {
     let all: Vec<f64> = series.iter().flatten().map(|seen| seen.clock).collect();
     Some((median(&all)?.exp() * 100.0).round() / 100.0)
 }
@@ -217,7 +219,7 @@ pub struct Brought {
 }
 
 /// Whether these processes can be brought to `ghz`, or what forbids it. `None` without processes.
-pub fn brought(processes: &[Seen], ghz: f64) -> Option<Result<Brought, Veto>> {
+pub fn brought(processes: &[ProcessMedians], ghz: f64) -> Option<Result<Brought, Veto>> {
     let shift = mean(&clocks(processes))? - ghz.ln();
     let slope = slope(processes);
     Some(slack(processes).map(|slack| Brought { slope, slack, wider: slack * shift.abs() }))
@@ -231,16 +233,16 @@ mod tests {
     use super::super::noise::normal;
     use super::*;
 
-    fn of(pairs: &[(f64, f64)]) -> Vec<Seen> {
-        pairs.iter().map(|pair| Seen::of(&[*pair]).expect("above zero")).collect()
+    fn of(pairs: &[(f64, f64)]) -> Vec<ProcessMedians> {
+        pairs.iter().map(|pair| ProcessMedians::of(&[*pair]).expect("above zero")).collect()
     }
 
     /// Seven processes whose clock moves, time going by `slope` with it.
-    fn moving(slope: f64, noise: f64, rng: &mut Rng) -> Vec<Seen> {
+    fn moving(slope: f64, noise: f64, rng: &mut Rng) -> Vec<ProcessMedians> {
         let one = |_| {
             let clock = [1.30, 1.39, 1.24][rng.usize(..3)];
             let time = 3.0 + slope * clock + noise * normal(rng);
-            Seen { time, clock, cycles: time + clock }
+            ProcessMedians { time, clock, cycles: time + clock }
         };
         (0..7).map(one).collect()
     }
@@ -270,9 +272,9 @@ mod tests {
         assert!(
             matches!(slack(&moving(-0.6, 0.001, &mut rng)), Err(Veto::Slope(left)) if (left - 0.4).abs() < 0.1)
         );
-        assert!(slack(&moving(-1.0, 0.001, &mut rng)).is_ok_and(|slack| slack == LEAST_SLACK));
+        assert!(slack(&moving(-1.0, 0.001, &mut rng)).is_ok_and(|slack| slack == MIN_SLACK));
         // A clock that stands shows nothing, and nothing is to be feared of it.
-        assert_eq!(slack(&of(&[(60.0, 3.0), (61.0, 3.0), (59.0, 3.0)])), Ok(LEAST_SLACK));
+        assert_eq!(slack(&of(&[(60.0, 3.0), (61.0, 3.0), (59.0, 3.0)])), Ok(MIN_SLACK));
     }
 
     #[test]
@@ -289,10 +291,10 @@ mod tests {
 
     #[test]
     fn windows_without_time_or_clock_are_not_a_process() {
-        assert_eq!(Seen::of(&[]), None);
-        assert_eq!(Seen::of(&[(1.0, 2.0), (1.0, 0.0)]), None);
-        assert_eq!(Seen::of(&[(1.0, 2.0), (f64::NAN, 2.0)]), None);
-        let seen = Seen::of(&[(2.0, 3.0), (4.0, 3.0), (8.0, 3.0)]).expect("three");
+        assert_eq!(ProcessMedians::of(&[]), None);
+        assert_eq!(ProcessMedians::of(&[(1.0, 2.0), (1.0, 0.0)]), None);
+        assert_eq!(ProcessMedians::of(&[(1.0, 2.0), (f64::NAN, 2.0)]), None);
+        let seen = ProcessMedians::of(&[(2.0, 3.0), (4.0, 3.0), (8.0, 3.0)]).expect("three");
         assert_eq!((seen.time, seen.clock, seen.cycles), (4.0_f64.ln(), 3.0_f64.ln(), 12.0_f64.ln()));
     }
 }

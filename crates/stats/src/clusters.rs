@@ -1,5 +1,5 @@
 //! Groups of CPUs by what passes between every two of them: which levels of nearness there are, or
-//! that it cannot be told.
+//! that it cannot be reported.
 //!
 //! Average linkage (UPGMA; Sokal & Michener 1958) on the logarithms of the pairs' medians gives a
 //! tree whose heights are ratios. A cut through it counts as a level where the gap between two
@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 
 use super::order::{median, quantile};
-use super::pairs::{LEAST_VISITS, Pair, Pairs, WITHIN_ONE_SIGMA};
+use super::pairs::{MIN_VISITS, Pair, Pairs, WITHIN_ONE_SIGMA};
 
-/// Levels whose values are less apart than this many times are not told apart: distances on one
+/// Levels whose values are less apart than this many times are unknown apart: distances on one
 /// mesh differ as much.
-pub const LEAST_RATIO: f64 = 1.3;
+pub const MIN_RATIO: f64 = 1.3;
 /// A gap must be this many standard errors of a pair's median.
 const ERRORS: f64 = 5.0;
 /// And this many times what the tree leaves unexplained, more for few CPUs (see
@@ -26,17 +26,17 @@ const ALIKE: f64 = 1.6;
 /// Changes between visits count where each of the two visits has levels this many times apart.
 const FLOATING_RATIO: f64 = 1.5;
 /// CPUs that must have changed company between them.
-const CHANGED_LEAST: usize = 3;
-/// A value this many times below its pair's median, and so many standard deviations of one value,
+const MIN_CHANGED: usize = 3;
+/// A value this many times below its pair's median, and this many standard deviations of one value,
 /// is a step to a nearer place: whatever disturbs a transfer only makes it longer.
-const LEAST_STEP: f64 = 1.25;
+const MIN_STEP: f64 = 1.25;
 const STEP_ERRORS: f64 = 4.0;
 /// Share of such values that chance and stolen medians give.
 const RESTLESS: f64 = 0.005;
 /// Pairs that must have been measured of all that there are: a tree needs nearly all.
-const MEASURED_LEAST: f64 = 0.9;
+const MIN_MEASURED: f64 = 0.9;
 /// More CPUs than this are not grouped: their matrix alone takes 16 MB.
-const CPUS_MOST: usize = 2048;
+const MAX_CPUS: usize = 2048;
 
 /// CPUs that belong together at one level, smallest CPU first.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,14 +88,14 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
     match cpus.len() {
         0 | 1 => return not("no pair of CPUs was measured".into()),
         2 => return not("2 CPUs are one pair: a comparison needs more".into()),
-        n if n > CPUS_MOST => return not(format!("{n} CPUs are too many to group")),
+        n if n > MAX_CPUS => return not(format!("{n} CPUs are too many to group")),
         _ => {}
     }
-    if (pairs.len() as f64) < MEASURED_LEAST * all as f64 {
+    if (pairs.len() as f64) < MIN_MEASURED * all as f64 {
         return not(format!("{} of {all} pairs were measured: groups need nearly all of them", pairs.len()));
     }
     let (Some(noise), Some(error)) = (pairs.noise(), pairs.standard_error()) else {
-        return not(format!("a pair has {} passes, and {LEAST_VISITS} are needed", pairs.least_visits()));
+        return not(format!("a pair has {} passes, and {MIN_VISITS} are needed", pairs.least_visits()));
     };
     if let Some(two) = floating(pairs, cpus) {
         return Answer::Floating(two);
@@ -104,7 +104,7 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
         return not(why);
     }
     let Some(tree) = Tree::of(&pairs.medians(), cpus) else { return not("pairs are missing".into()) };
-    let cuts = tree.cuts(LEAST_RATIO.ln().max(ERRORS * error));
+    let cuts = tree.cuts(MIN_RATIO.ln().max(ERRORS * error));
     let percent = |noise: f64| format!("{:.1} %", 100.0 * noise);
     match cuts {
         Cuts::Clear(cuts) if !cuts.is_empty() => match cuts.iter().find_map(|cut| tree.unsteady(*cut, pairs))
@@ -138,7 +138,7 @@ fn floating(pairs: &Pairs, cpus: &[u32]) -> Option<[Vec<Vec<u32>>; 2]> {
     let mut seen: Vec<Vec<Vec<usize>>> = Vec::new();
     for visit in pairs.visits() {
         let values = pairs.of_visit(visit);
-        let whole = values.len() as f64 >= MEASURED_LEAST * (cpus.len() * (cpus.len() - 1) / 2) as f64;
+        let whole = values.len() as f64 >= MIN_MEASURED * (cpus.len() * (cpus.len() - 1) / 2) as f64;
         let Some(tree) = Tree::of(&values, cpus).filter(|_| whole) else { continue };
         let Cuts::Clear(cuts) = tree.cuts(FLOATING_RATIO.ln()) else { continue };
         for cut in cuts {
@@ -162,7 +162,7 @@ fn crossing(one: &[Vec<usize>], other: &[Vec<usize>], count: usize) -> bool {
         before.iter().any(|near| other_of[*near] != other_of[*cpu])
             && after.iter().any(|near| one_of[*near] != one_of[*cpu])
     };
-    (0..count).filter(changed).take(CHANGED_LEAST).count() == CHANGED_LEAST
+    (0..count).filter(changed).take(MIN_CHANGED).count() == MIN_CHANGED
 }
 
 /// The group of each of `count` CPUs.
@@ -174,7 +174,7 @@ fn place(groups: &[Vec<usize>], count: usize) -> Vec<usize> {
 
 /// Why the distances do not stand still: pairs that were near in some visits and far in most.
 fn restless(pairs: &Pairs, noise: f64) -> Option<String> {
-    let step = LEAST_STEP.ln().max(STEP_ERRORS * noise);
+    let step = MIN_STEP.ln().max(STEP_ERRORS * noise);
     let (mut nearer, mut values) = (0, 0);
     for (_, visits) in pairs.iter() {
         let middle = median(&visits)?;
@@ -228,7 +228,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Nearest-neighbour chains (Murtagh 1983): two that are each other's nearest are joined, which
-    /// gives the same tree as joining the nearest of all in turn, in quadratic time.
+    /// gives the same tree as joining the nearest of all alternately, in quadratic time.
     fn joined(&self) -> Option<Vec<(usize, usize, f64)>> {
         let n = self.cpus.len();
         // Sums and counts of measured pairs between clusters; a cluster is known by one of its

@@ -45,7 +45,7 @@ fn log_ratios(first: &[f64], second: &[f64]) -> Vec<f64> {
 /// Ratio of means second/first of two nested designs with Fieller's interval over their top units
 /// (process means): Kalibera & Jones, *Quantifying Performance Changes with Effect Size Confidence
 /// Intervals*, arXiv 2007.10899. `None` below two processes an arm or where the first mean cannot
-/// be told from zero.
+/// be distinguished from zero.
 pub fn ratio_of_means(first: &[Vec<f64>], second: &[Vec<f64>], confidence: f64) -> Option<(f64, Interval)> {
     let means = |arm: &[Vec<f64>]| -> Vec<f64> { arm.iter().filter_map(|windows| mean(windows)).collect() };
     let (x, half_x) = mean_and_half_width(&means(first), confidence)?;
@@ -63,13 +63,13 @@ pub enum Outcome {
     Equivalent,
     /// The whole interval lies outside.
     Different,
-    /// Neither: about this many values an arm would tell; `None` where there is no interval to
+    /// Neither: values per arm that would show it; `None` where there is no interval to
     /// judge by.
     Inconclusive { needed: Option<usize> },
 }
 
 /// Smallest margin that is used.
-pub const LEAST_MARGIN: f64 = 0.02;
+pub const MIN_MARGIN: f64 = 0.02;
 
 /// Concludes from a ratio and a margin (a share > 0): the margin reaches from `1/(1 + margin)` to
 /// `1 + margin`.

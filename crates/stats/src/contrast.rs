@@ -22,7 +22,7 @@ const PRIOR_RUNS: f64 = 10.0;
 
 /// Spread between equal runs of core-bound figures at a clock. This and what follows was measured
 /// over 17 quick runs of one boot in
-/// 70 minutes on cores that nobody shared: nine of ten of 91 such series had at most 1.0 %, half of
+/// 70 minutes on cores that no one shared: nine of ten of 91 such series had at most 1.0 %, half of
 /// them none that shows.
 const CORE_LEVEL: f64 = 0.006;
 /// Of others, as a share of how far processes lie apart: eight of ten of 75 series had at most 0.53
@@ -32,8 +32,8 @@ const LEVEL_OF_PROCESSES: f64 = 0.5;
 const OTHER_LEVEL: f64 = 0.01;
 const MEMORY_LEVEL: f64 = 0.02;
 
-/// Fewest runs whose medians tell how far runs lie apart.
-pub const LEAST_HISTORY: usize = 3;
+/// Fewest runs whose medians show how far runs lie apart.
+pub const MIN_HISTORY: usize = 3;
 
 /// Variance that the median of normal values has over that of their mean.
 const OF_A_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
@@ -51,7 +51,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Of a value a process, of so many runs; `None` with fewer than five, or where one has no
+    /// Of a value a process, of this many runs; `None` with fewer than five, or where one has no
     /// logarithm.
     pub fn of(values: &[f64], runs: usize) -> Option<Side> {
         let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
@@ -118,7 +118,7 @@ pub struct Level {
     freedom: f64,
 }
 
-/// The spread between runs of a metric: by its history where that has [`LEAST_HISTORY`] runs of at
+/// The spread between runs of a metric: by its history where that has [`MIN_HISTORY`] runs of at
 /// least two processes, together with what is known of its family; `sides` are those that are
 /// compared.
 pub fn level(family: Family, sides: [&Side; 2], history: &[Earlier]) -> Level {
@@ -133,7 +133,7 @@ pub fn level(family: Family, sides: [&Side; 2], history: &[Earlier]) -> Level {
         Some((median(&logarithms)?, variance(&logarithms)? / logarithms.len() as f64))
     };
     let known: Vec<(f64, f64)> = history.iter().filter_map(run).collect();
-    if known.len() < LEAST_HISTORY {
+    if known.len() < MIN_HISTORY {
         return Level { spread: prior, freedom: PRIOR_RUNS };
     }
     let medians: Vec<f64> = known.iter().map(|(median, _)| *median).collect();

@@ -6,17 +6,17 @@ use model::vocabulary::{core_bound, memory};
 use model::{Beside, Case, Form, Metric, Params, Value};
 
 use super::analysis::CONFIDENCE;
-use super::clock::{self, Brought, Gate, Seen};
+use super::clock::{self, Brought, Gate, ProcessMedians};
+use super::core_sharing::{self, CoreSharing, shared};
 use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
-use super::looks::{self, Shared, shared};
 use super::order::{Interval, median};
 use super::series::{Process, Series};
 
 /// With fewer processes a series is left as it ran.
-const LEAST_PROCESSES: usize = 3;
-/// So many processes must have had their core for themselves, or all where there are fewer.
-const LEAST_ALONE: usize = *GUARDED.start();
+const MIN_PROCESSES: usize = 3;
+/// This many processes must have had their core for themselves, or all where there are fewer.
+const MIN_ALONE: usize = *GUARDED.start();
 
 /// The core clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub struct RunClock {
     /// The slowest and the fastest of these processes, GHz.
     pub least: f64,
     pub most: f64,
-    /// Which windows had another thread on their core, where that can be told.
-    pub shared: Option<Shared>,
+    /// Which windows had another thread on their core, where that can be reported.
+    pub shared: Option<CoreSharing>,
 }
 
 /// What core-bound series of a run are brought to.
@@ -36,7 +36,7 @@ pub struct RunClock {
 pub struct Common {
     pub ghz: f64,
     /// Windows that are left out.
-    pub shared: Option<Shared>,
+    pub shared: Option<CoreSharing>,
 }
 
 impl RunClock {
@@ -87,7 +87,7 @@ impl Scaling {
 }
 
 /// Whether the time of a series is a count of core cycles: by its benchmark and metric, where all
-/// of its tasks share one CPU with nobody beside them, and where a block of memory is at most half
+/// of its tasks share one CPU with no one beside them, and where a block of memory is at most half
 /// of that CPU's L2.
 pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
     let placement = &series.case.placement;
@@ -112,7 +112,7 @@ fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
 
 /// Those processes that had their core for themselves, with the windows in which they had; `None`
 /// below `least` of them, or all where there are fewer.
-fn alone(processes: &[&Process], shared: Option<Shared>, least: usize) -> Option<Vec<Process>> {
+fn alone(processes: &[&Process], shared: Option<CoreSharing>, least: usize) -> Option<Vec<Process>> {
     let of = |process: &&Process| match shared {
         Some(shared) => process.alone(shared),
         None => Some((*process).clone()),
@@ -122,22 +122,22 @@ fn alone(processes: &[&Process], shared: Option<Shared>, least: usize) -> Option
 }
 
 /// What the processes of a series show of time and clock; `None` where a process has no clock.
-fn seen(processes: &[Process], scaling: Scaling) -> Option<Vec<Seen>> {
+fn seen(processes: &[Process], scaling: Scaling) -> Option<Vec<ProcessMedians>> {
     let one = |process: &Process| {
         let clocks = process.clocks()?.iter().copied();
         let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks);
-        Seen::of(&windows.collect::<Vec<(f64, f64)>>())
+        ProcessMedians::of(&windows.collect::<Vec<(f64, f64)>>())
     };
     processes.iter().map(one).collect()
 }
 
 /// The clock of a run, by its core-bound series; `None` where these have no clocks.
 pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
-    let shared = shared(&looks::of_run(all.iter()));
-    let mut core: Vec<Vec<Seen>> = Vec::new();
+    let shared = shared(&core_sharing::of_run(all.iter()));
+    let mut core: Vec<Vec<ProcessMedians>> = Vec::new();
     for series in all.iter().filter(|series| series.metric.headline && is_core_bound(series, machine)) {
         let processes: Vec<&Process> = series.processes.iter().collect();
-        let alone = alone(&processes, shared, LEAST_ALONE);
+        let alone = alone(&processes, shared, MIN_ALONE);
         core.extend(
             Scaling::of(&series.metric).zip(alone).and_then(|(scaling, alone)| seen(&alone, scaling)),
         );
@@ -173,12 +173,12 @@ pub struct LeftOut {
 /// What a core-bound series is at its run's clock, and its processes as they would have been;
 /// `None` where it is to be left as it ran.
 pub fn at_clock(processes: &[&Process], metric: &Metric, common: Common) -> Option<(AtClock, Vec<Process>)> {
-    of_at_least(LEAST_ALONE, processes, metric, common)
+    of_at_least(MIN_ALONE, processes, metric, common)
 }
 
-/// The same of three processes or four, which tell what further ones would be worth.
+/// The same of three processes or four, which show what further ones would add.
 pub fn outlook(processes: &[&Process], metric: &Metric, common: Common) -> Option<AtClock> {
-    of_at_least(LEAST_PROCESSES, processes, metric, common).map(|(at_clock, _)| at_clock)
+    of_at_least(MIN_PROCESSES, processes, metric, common).map(|(at_clock, _)| at_clock)
 }
 
 fn of_at_least(
@@ -188,7 +188,7 @@ fn of_at_least(
     common: Common,
 ) -> Option<(AtClock, Vec<Process>)> {
     let Common { ghz, shared } = common;
-    let scaling = Scaling::of(metric).filter(|_| processes.len() >= LEAST_PROCESSES)?;
+    let scaling = Scaling::of(metric).filter(|_| processes.len() >= MIN_PROCESSES)?;
     let mut alone = alone(processes, shared, least)?;
     let brought = clock::brought(&seen(&alone, scaling)?, ghz)?.ok()?;
     for process in &mut alone {
@@ -216,9 +216,9 @@ pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> O
         return None;
     }
     let own = |series: &&Series| seen(&series.processes, scaling);
-    let all: Vec<Vec<Seen>> = settings.iter().map(own).collect::<Option<_>>()?;
+    let all: Vec<Vec<ProcessMedians>> = settings.iter().map(own).collect::<Option<_>>()?;
     // What a setting does is no slope.
-    let inside: Vec<Seen> = all.iter().flat_map(|processes| clock::inside(processes)).collect();
+    let inside: Vec<ProcessMedians> = all.iter().flat_map(|processes| clock::inside(processes)).collect();
     let moved = clock::movement(&inside).is_some_and(clock::moves);
     if !moved || clock::slack(&inside).is_err() {
         return None;
@@ -303,8 +303,8 @@ mod tests {
 
     const MOVING: [f64; 3] = [3.0, 3.3, 3.9];
 
-    /// A system call of seven processes with three windows each, of which `beside` tells by process
-    /// and window whether another thread was on the core: then it takes 1.4 times as long.
+    /// A system call of seven processes with three windows each, of which `beside` reports by
+    /// process and window whether another thread was on the core: then it takes 1.4 times as long.
     fn shared_at(beside: impl Fn(usize, usize) -> bool) -> Series {
         let mut found = setting(0.0, -1.0, [3.0; 3], 3);
         found.processes.truncate(7);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     fn alone_at_clock(series: &Series) -> Option<AtClock> {
-        let common = Common { ghz: 3.0, shared: Some(Shared { from_cycles: 1.5, share: 0.3 }) };
+        let common = Common { ghz: 3.0, shared: Some(CoreSharing { from_cycles: 1.5, share: 0.3 }) };
         let processes: Vec<&Process> = series.processes.iter().collect();
         at_clock(&processes, &series.metric, common).map(|(found, _)| found)
     }
@@ -341,11 +341,11 @@ mod tests {
             off.abs() < 0.005 && found.estimate.relative_half_width().is_some_and(|half| half < 0.01),
             "{found:?}"
         );
-        // Four of seven are too few for a figure, not for what further ones would tell.
+        // Four of seven are too few for a figure, but enough to predict further ones.
         let few = shared_at(|process, _| process < 3);
         assert_eq!(alone_at_clock(&few), None);
         let processes: Vec<&Process> = few.processes.iter().collect();
-        let common = Common { ghz: 3.0, shared: Some(Shared { from_cycles: 1.5, share: 0.4 }) };
+        let common = Common { ghz: 3.0, shared: Some(CoreSharing { from_cycles: 1.5, share: 0.4 }) };
         assert_eq!(outlook(&processes, &few.metric, common).map(|found| found.medians.len()), Some(4));
     }
 

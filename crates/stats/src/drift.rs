@@ -23,14 +23,14 @@ pub struct Trend {
 
 /// Longer series are first halved (neighbours averaged) until they are no longer than this: the
 /// test is quadratic.
-const LONGEST: usize = 1024;
+const MAX_VALUES: usize = 1024;
 
 /// Mann-Kendall with tie correction and continuity (Kendall 1975), slope by Theil & Sen (1968).
 /// `None` below four values.
 pub fn trend(values: &[f64]) -> Option<Trend> {
     let mut values = finite(values);
     let all = values.len();
-    while values.len() > LONGEST {
+    while values.len() > MAX_VALUES {
         values = values.chunks(2).map(|pair| pair.iter().sum::<f64>() / pair.len() as f64).collect();
     }
     let n = values.len();
@@ -106,7 +106,7 @@ pub fn inside(processes: &[Vec<f64>]) -> Option<Inside> {
         return None;
     }
     let taus: Vec<f64> = trends.iter().map(|trend| trend.tau).collect();
-    let m = mean(&trends.iter().map(|trend| trend.n.min(LONGEST) as f64).collect::<Vec<f64>>())?;
+    let m = mean(&trends.iter().map(|trend| trend.n.min(MAX_VALUES) as f64).collect::<Vec<f64>>())?;
     let floor = 2.0 * (2.0 * m + 5.0) / (9.0 * m * (m - 1.0));
     let tau = mean(&taus)?;
     let t = tau / (variance(&taus)?.max(floor) / k).sqrt();

@@ -1,4 +1,4 @@
-//! One number for a series, and how far it can be believed: the only way in which a series gets its
+//! One number for a series, and how far it can be trusted: the only way in which a series gets its
 //! number.
 //!
 //! What is counted is the *process*. Windows of one process share its pages, its address layout and
@@ -34,8 +34,8 @@ pub struct Estimate {
     /// Median of the process medians, or of all windows where `unit` says so, in the metric's unit.
     pub median: f64,
     /// Interval of the median; `None` with too few processes. The whole range where processes
-    /// depend on each other so much that no narrower one is safe (`worth` then says how little they
-    /// are worth).
+    /// depend on each other this much that no narrower one is safe (`worth` then says how little
+    /// they are worth).
     pub interval: Option<Interval>,
     /// Confidence of the interval, 0..1.
     pub confidence: f64,
@@ -159,9 +159,10 @@ pub fn interval_of_logarithms(logarithms: &[f64]) -> Option<Interval> {
 
 /// The fewest processes that give an interval.
 pub fn least_processes(confidence: f64) -> usize {
-    match confidence <= GUARDED_CONFIDENCE {
-        true => *GUARDED.start(),
-        false => (1..=64).find(|&n| median_ranks(n, confidence).is_some()).unwrap_or(64),
+    if confidence <= GUARDED_CONFIDENCE {
+        *GUARDED.start()
+    } else {
+        (1..=64).find(|&n| median_ranks(n, confidence).is_some()).unwrap_or(64)
     }
 }
 

@@ -2,17 +2,17 @@
 //! much.
 //!
 //! The design: *before*, *after* (all knobs turned), each knob turned alone, and pairs of the
-//! strong ones, visited in turn pass by pass. On logarithms, `ln value = setting + pass +
+//! strong ones, visited alternately pass by pass. On logarithms, `ln value = setting + pass +
 //! drift(time) + noise`, fitted at once: what a pass has of its own falls out of every contrast,
 //! and noise is pooled over settings and passes.
 
 use super::multiple::holm;
 use super::order::Interval;
-use super::sweep::fit::{Contrast, Fit, Passes, Point, fit};
+use super::sweep::fit::{Contrast, Fit, PassLevels, Point, fit};
 
 /// One visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct Observation {
     /// Bit i: knob i stands at its value after.
     pub mask: u64,
     pub pass: u32,
@@ -44,7 +44,7 @@ pub struct Main {
     /// The knob, from 0.
     pub factor: usize,
     pub effect: Effect,
-    /// Of the total, 1 = all of it; `None` where the total cannot be told from zero.
+    /// Of the total, 1 = all of it; `None` where the total cannot be distinguished from zero.
     pub share: Option<f64>,
 }
 
@@ -71,9 +71,9 @@ pub struct Shares {
     /// The total less all mains and pairs: what comes from pairs not measured, from three knobs
     /// together, from knobs not measured alone.
     pub remainder: Effect,
-    /// Relative standard deviation of one look, with passes and drift taken out.
+    /// Relative standard deviation of one observation, with passes and drift taken out.
     pub noise: f64,
-    /// Looks that lay too far from all others to count.
+    /// Observations that lay too far from all others to count.
     pub aside: usize,
 }
 
@@ -82,30 +82,30 @@ pub const STRONG: f64 = 0.02;
 /// ... or than this share of the total.
 pub const STRONG_SHARE: f64 = 0.05;
 
-/// Shares out what `factors` (1..=63) knobs do. Looks with values that are not finite and positive
-/// are left out, and those of other settings than the design's; `None` without before or after, or
-/// with fewer than two passes of looks.
-pub fn share_out(factors: usize, looks: &[Look]) -> Option<Shares> {
+/// Shares out what `factors` (1..=63) knobs do. Observations with values that are not finite and
+/// positive are left out, and those of other settings than the design's; `None` without before or
+/// after, or with fewer than two passes of observations.
+pub fn share_out(factors: usize, observations: &[Observation]) -> Option<Shares> {
     if !(1..=63).contains(&factors) {
         return None;
     }
     let after = (1_u64 << factors) - 1;
-    let sound = |look: &&Look| {
-        look.mask <= after && look.value > 0.0 && look.value.is_finite() && look.at.is_finite()
+    let sound = |one: &&Observation| {
+        one.mask <= after && one.value > 0.0 && one.value.is_finite() && one.at.is_finite()
     };
-    let sound: Vec<&Look> = looks.iter().filter(sound).collect();
-    let mut masks: Vec<u64> = sound.iter().map(|look| look.mask).collect();
+    let sound: Vec<&Observation> = observations.iter().filter(sound).collect();
+    let mut masks: Vec<u64> = sound.iter().map(|one| one.mask).collect();
     masks.sort_unstable();
     masks.dedup();
     masks.retain(|mask| *mask == after || mask.count_ones() <= 2);
     let points: Vec<Point> = sound
         .iter()
-        .filter_map(|look| {
-            let cell = masks.binary_search(&look.mask).ok()?;
-            Some(Point { cell, pass: look.pass, at: look.at, log: look.value.ln() })
+        .filter_map(|one| {
+            let cell = masks.binary_search(&one.mask).ok()?;
+            Some(Point { cell, pass: one.pass, at: one.at, log: one.value.ln() })
         })
         .collect();
-    let design = Design { fitted: fit(&points, masks.len(), Passes::Own)?, masks };
+    let design = Design { fitted: fit(&points, masks.len(), PassLevels::PerPass)?, masks };
     design.shares(factors, after)
 }
 
@@ -155,9 +155,9 @@ impl Design {
 }
 
 impl Shares {
-    /// The knobs whose effect alone is told from zero (5 % over all knobs together, by Holm) and is
-    /// above [`STRONG`] or [`STRONG_SHARE`] of the total, the strongest first: of these pairs are
-    /// worth measuring.
+    /// The knobs whose effect alone is distinguished from zero (5 % over all knobs together, by
+    /// Holm) and is above [`STRONG`] or [`STRONG_SHARE`] of the total, the strongest first: of
+    /// these pairs are worth measuring.
     pub fn strong(&self) -> Vec<usize> {
         let p = holm(&self.mains.iter().map(|main| main.effect.p).collect::<Vec<f64>>());
         let large = |ln: f64| ln.abs() > STRONG || ln.abs() > STRONG_SHARE * self.total.ln.abs();
@@ -181,17 +181,17 @@ mod tests {
     use crate::noise::normal;
 
     /// Each setting once a pass, with a pass of its own level.
-    fn looks(masks: &[u64], passes: u32, ln: impl Fn(u64) -> f64) -> Vec<Look> {
+    fn observations(masks: &[u64], passes: u32, ln: impl Fn(u64) -> f64) -> Vec<Observation> {
         let mut rng = Rng::with_seed(2);
-        let mut looks = Vec::new();
+        let mut observations = Vec::new();
         for pass in 0..passes {
             for mask in masks {
                 let own = 0.1 * f64::from(pass % 3);
                 let value = (2.0 + own + ln(*mask) + 0.002 * normal(&mut rng)).exp();
-                looks.push(Look { mask: *mask, pass, at: looks.len() as f64, value });
+                observations.push(Observation { mask: *mask, pass, at: observations.len() as f64, value });
             }
         }
-        looks
+        observations
     }
 
     #[test]
@@ -200,8 +200,8 @@ mod tests {
             let on = |knob: u32| f64::from(u8::from(mask >> knob & 1 == 1));
             -0.3 * on(0) + 0.1 * on(1) + 0.05 * on(0) * on(1) + 0.03 * on(0) * on(1) * on(2)
         };
-        let looks = looks(&[0, 0b111, 0b001, 0b010, 0b100, 0b011], 6, ln);
-        let shares = share_out(3, &looks).expect("the whole design");
+        let observations = observations(&[0, 0b111, 0b001, 0b010, 0b100, 0b011], 6, ln);
+        let shares = share_out(3, &observations).expect("the whole design");
         let near = |effect: &Effect, truth: f64| (effect.ln - truth).abs() < 0.006;
         assert!(near(&shares.total, -0.12) && near(&shares.remainder, 0.03), "{shares:?}");
         let mains: Vec<f64> = shares.mains.iter().map(|main| main.effect.ln).collect();
@@ -221,16 +221,16 @@ mod tests {
     fn designs_with_holes() {
         let ln = |mask: u64| 0.1 * f64::from(mask.count_ones());
         // One knob: all of the total is its own.
-        let shares = share_out(1, &looks(&[0, 1], 5, ln)).expect("before and after");
+        let shares = share_out(1, &observations(&[0, 1], 5, ln)).expect("before and after");
         assert!(shares.remainder.ln.abs() < 1e-12 && shares.mains.len() == 1);
         // Knob 1 was not measured alone: what it does is in the remainder.
-        let shares = share_out(2, &looks(&[0, 3, 1], 5, ln)).expect("before and after");
+        let shares = share_out(2, &observations(&[0, 3, 1], 5, ln)).expect("before and after");
         assert!(
             (shares.remainder.ln - 0.1).abs() < 0.01 && shares.mains.len() == 1 && shares.pairs.is_empty()
         );
-        assert_eq!(share_out(2, &looks(&[0, 1, 2], 5, ln)), None);
-        assert_eq!(share_out(2, &looks(&[3, 1, 2], 5, ln)), None);
-        assert_eq!(share_out(2, &looks(&[0, 3], 1, ln)), None);
+        assert_eq!(share_out(2, &observations(&[0, 1, 2], 5, ln)), None);
+        assert_eq!(share_out(2, &observations(&[3, 1, 2], 5, ln)), None);
+        assert_eq!(share_out(2, &observations(&[0, 3], 1, ln)), None);
         assert_eq!((share_out(0, &[]), share_out(64, &[])), (None, None));
     }
 }

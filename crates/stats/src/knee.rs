@@ -2,11 +2,11 @@
 
 /// A knee must lie at least this far below the chord, as a share of the whole rise: noise on a
 /// straight line stays above.
-const LEAST_DEPTH: f64 = 0.25;
+const MIN_DEPTH: f64 = 0.25;
 
 /// A curve that rises by less than this share of where it began is flat: noise of 3 % at both ends
 /// stays below.
-const LEAST_RISE: f64 = 0.25;
+const MIN_RISE: f64 = 0.25;
 
 /// The index of the knee: of all points the one farthest below the chord from the first to the last
 /// by x, with both axes scaled to 0..1. `None` for curves that are flat, straight, or bent upwards.
@@ -18,7 +18,7 @@ pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let (width, rise) = (last.0 - first.0, last.1 - first.1);
     let ys = || order.iter().map(|index| points[*index].1);
     let height = ys().fold(f64::NEG_INFINITY, f64::max) - ys().fold(f64::INFINITY, f64::min);
-    if !(width > 0.0 && rise > LEAST_RISE * first.1.abs() && width.is_finite() && height.is_finite()) {
+    if !(width > 0.0 && rise > MIN_RISE * first.1.abs() && width.is_finite() && height.is_finite()) {
         return None;
     }
     // Below the chord the vertical distance and that at a right angle to it are largest at the same
@@ -28,7 +28,7 @@ pub fn knee(points: &[(f64, f64)]) -> Option<usize> {
         (first.1 + rise * ((x - first.0) / width) - y) / height
     };
     let deepest = order.into_iter().max_by(|one, other| depth(*one).total_cmp(&depth(*other)))?;
-    (depth(deepest) >= LEAST_DEPTH).then_some(deepest)
+    (depth(deepest) >= MIN_DEPTH).then_some(deepest)
 }
 
 #[cfg(test)]

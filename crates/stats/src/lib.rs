@@ -1,4 +1,4 @@
-//! From samples to numbers that say how far they can be believed.
+//! From samples to numbers that say how far they can be trusted.
 //!
 //! Invariant: pure. No clock, no files, no printing; chance only from a seed that the caller gives,
 //! so that equal input gives equal output.
@@ -18,16 +18,15 @@
 pub mod analysis;
 pub mod behaviour;
 pub mod bootstrap;
-
 pub mod cache_share;
 pub mod change;
-
 pub mod clock;
 pub mod clusters;
 pub mod compare;
 pub mod contingency;
 pub mod contrast;
 pub mod core_bound;
+pub mod core_sharing;
 pub mod dependence;
 pub mod drift;
 pub mod estimate;
@@ -36,7 +35,6 @@ pub mod guarded;
 pub mod index;
 pub mod interleave;
 pub mod knee;
-pub mod looks;
 pub mod memory_map;
 pub mod mixture;
 pub mod modes;
@@ -73,6 +71,6 @@ pub use series::{Process, Series, series};
 pub use stop::{Decision, Target, decide};
 
 #[cfg(test)]
-mod any_input;
+mod any_input_tests;
 #[cfg(test)]
-mod published;
+mod published_tests;

@@ -1,5 +1,5 @@
 //! Has memory one speed? What the bandwidth of every chunk of it, read again and again in a new
-//! order, tells.
+//! order, reports.
 //!
 //! A chunk is what lies together; a round visits every chunk once. What a round has in common (a
 //! clock, a neighbour, a drift) is taken out, then each chunk is its median over the rounds, so
@@ -10,36 +10,42 @@
 
 mod populations;
 
-pub use populations::{Candidate, Known, Says, candidates};
+pub use populations::{Candidate, Known, Support, candidates};
 
 use fastrand::Rng;
 
-use super::modes::{Modality, Mode, Severity, modality_by};
+use super::modes::{Modality, Mode, ModeCriteria, modality_by};
 use super::order::{mad, median};
 use super::ranks::{shuffled, spearman};
 use super::tails::normal_two_sided;
 
 /// Below this number of chunks nothing is said: a share of 5 % would be one chunk.
-pub const LEAST_CHUNKS: usize = 32;
+pub const MIN_CHUNKS: usize = 32;
 /// Below this number of counted rounds nothing is said: each half of them needs a median that
 /// leaves one out.
-pub const LEAST_ROUNDS: usize = 6;
+pub const MIN_ROUNDS: usize = 6;
 
 /// The rule on medians of chunks: what is closer than 5 % is no second set of channels, and a slow
 /// part may be small.
-pub const CHUNKS: Severity =
-    Severity { least: LEAST_CHUNKS, sure: LEAST_CHUNKS, ratio: 1.05, share: 0.05, side: 2, three: true };
+pub const CHUNKS: ModeCriteria = ModeCriteria {
+    min_values: MIN_CHUNKS,
+    certain_from: MIN_CHUNKS,
+    ratio: 1.05,
+    share: 0.05,
+    min_per_mode: 2,
+    allow_three: true,
+};
 /// The same where only whether there are several matters: three speeds that are not two as well are
 /// rare.
-const TWO: Severity = Severity { three: false, ..CHUNKS };
+const CHUNKS_TWO_MODES: ModeCriteria = ModeCriteria { allow_three: false, ..CHUNKS };
 
 /// Share of the chunks of each side that must lie on the same side in the odd and in the even
 /// rounds.
-const AGAIN: f64 = 0.75;
+const MIN_REPEAT_SHARE: f64 = 0.75;
 /// Share of the single readings of slow chunks that must lie on the slow side. What disturbs a
 /// reading makes it slower, so fast chunks are met slow now and then, but slow ones hardly ever
 /// fast.
-const BELOW: f64 = 0.8;
+const MIN_SLOW_READINGS: f64 = 0.8;
 
 /// Ratios of two speeds that are planted, the smallest first.
 pub const STEPS: [f64; 12] = [1.06, 1.08, 1.1, 1.12, 1.15, 1.2, 1.25, 1.33, 1.5, 2.0, 3.0, 4.0];
@@ -52,7 +58,7 @@ const PLANTED: usize = 60;
 /// Larger maps are planted as maps of this many chunks, on which a step is found less easily.
 const PLANTED_CHUNKS: usize = 128;
 
-/// What the chunks of a map tell. All bandwidths are relative: 1 is the median chunk.
+/// Result of a map of chunks. All bandwidths are relative: 1 is the median chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     /// Each chunk's median over the rounds without what each round has in common; NaN of a chunk
@@ -69,13 +75,13 @@ pub struct Map {
     pub answer: Answer,
     /// For each of [`SHARES`] the smallest step of [`STEPS`] that would have been seen; empty
     /// where there are several speeds, or too little to say anything.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<Detectable>,
 }
 
 /// What would have been seen: two speeds with this ratio, the slow one in this share of the memory,
 /// in [`POWER`] of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
+pub struct Detectable {
     pub share: f64,
     /// `None`: none of those that were planted.
     pub ratio: Option<f64>,
@@ -126,27 +132,28 @@ impl Speeds {
     }
 }
 
-/// The map of rows of bandwidth, one a chunk with a value a round (rows may have lost some at their
-/// ends). `asked`: the ratio of two speeds that must be seen in [`SHARES`]`[0]` of the memory for
-/// it to be called uniform.
+/// The map of rows of bandwidth, one a chunk with a value per round (rows may have lost some at
+/// their ends). `asked`: the ratio of two speeds that must be seen in [`SHARES`]`[0]` of the memory
+/// for it to be called uniform.
 pub fn map(rows: &[Vec<f64>], asked: f64, seed: u64) -> Map {
     let rows = centred(rows);
     let rounds = rows.iter().map(Vec::len).max().unwrap_or(0);
     let logs = medians(&rows, |_| true);
     let known = logs.iter().filter(|value| value.is_finite()).count();
-    let speeds = if rounds < LEAST_ROUNDS { None } else { speeds(&rows, &CHUNKS) };
+    let speeds = if rounds < MIN_ROUNDS { None } else { speeds(&rows, &CHUNKS) };
     let (answer, seen) = match speeds {
         Some(speeds) => (Answer::Speeds(speeds), Vec::new()),
-        None if known < LEAST_CHUNKS => (Answer::Inconclusive(Doubt::FewChunks), Vec::new()),
-        None if rounds < LEAST_ROUNDS => (Answer::Inconclusive(Doubt::FewRounds), Vec::new()),
+        None if known < MIN_CHUNKS => (Answer::Inconclusive(Doubt::FewChunks), Vec::new()),
+        None if rounds < MIN_ROUNDS => (Answer::Inconclusive(Doubt::FewRounds), Vec::new()),
         None => {
-            let seen: Vec<Seen> = SHARES
+            let seen: Vec<Detectable> = SHARES
                 .iter()
-                .map(|share| Seen { share: *share, ratio: detectable(&rows, *share, seed) })
+                .map(|share| Detectable { share: *share, ratio: detectable(&rows, *share, seed) })
                 .collect();
-            match seen[0].ratio.is_some_and(|ratio| ratio <= asked * (1.0 + 1e-9)) {
-                true => (Answer::Uniform, seen),
-                false => (Answer::Inconclusive(Doubt::Noise), seen),
+            if seen[0].ratio.is_some_and(|ratio| ratio <= asked * (1.0 + 1e-9)) {
+                (Answer::Uniform, seen)
+            } else {
+                (Answer::Inconclusive(Doubt::Noise), seen)
             }
         }
     };
@@ -164,7 +171,7 @@ pub fn map(rows: &[Vec<f64>], asked: f64, seed: u64) -> Map {
 }
 
 /// Only the speeds of such rows, where there are several.
-pub fn speeds_of(rows: &[Vec<f64>]) -> Option<Speeds> {
+pub fn find_speeds(rows: &[Vec<f64>]) -> Option<Speeds> {
     speeds(&centred(rows), &CHUNKS)
 }
 
@@ -210,17 +217,22 @@ fn halves(rows: &[Vec<f64>]) -> [Vec<f64>; 2] {
 
 /// The speeds that last. Of three modes one may be chance where two are speeds, so those are asked
 /// for as well.
-fn speeds(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
-    let two = || severity.three.then(|| lasting(rows, &Severity { three: false, ..*severity })).flatten();
-    lasting(rows, severity).or_else(two)
+fn speeds(rows: &[Vec<f64>], criteria: &ModeCriteria) -> Option<Speeds> {
+    let two = || {
+        criteria
+            .allow_three
+            .then(|| lasting(rows, &ModeCriteria { allow_three: false, ..*criteria }))
+            .flatten()
+    };
+    lasting(rows, criteria).or_else(two)
 }
 
 /// The rule: modes of the chunks' medians, each side of every border again on its side in either
 /// half of the rounds, and slow chunks slow in nearly all their readings.
-fn lasting(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
+fn lasting(rows: &[Vec<f64>], criteria: &ModeCriteria) -> Option<Speeds> {
     let logs = medians(rows, |_| true);
     let values: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
-    let Modality::Several(modes) = modality_by(&values, severity) else { return None };
+    let Modality::Several(modes) = modality_by(&values, criteria) else { return None };
     let mut members = modes.membership.iter();
     let membership: Vec<Option<usize>> =
         logs.iter().map(|log| if log.is_finite() { members.next().copied() } else { None }).collect();
@@ -234,7 +246,7 @@ fn lasting(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
             readings += 1;
             below += usize::from(*value < middle);
         }
-        below as f64 >= BELOW * f64::from(readings)
+        below as f64 >= MIN_SLOW_READINGS * f64::from(readings)
             && halves.iter().all(|half| {
                 let again = |above: bool| {
                     let own = membership
@@ -246,7 +258,7 @@ fn lasting(rows: &[Vec<f64>], severity: &Severity) -> Option<Speeds> {
                         all += 1;
                         same += usize::from((*value > middle) == above);
                     }
-                    same as f64 >= AGAIN * f64::from(all)
+                    same as f64 >= MIN_REPEAT_SHARE * f64::from(all)
                 };
                 again(false) && again(true)
             })
@@ -267,10 +279,7 @@ fn detectable(rows: &[Vec<f64>], share: f64, seed: u64) -> Option<f64> {
     let (mut from, mut to) = (0, STEPS.len());
     while from < to {
         let middle = (from + to) / 2;
-        match seen(STEPS[middle]) {
-            true => to = middle,
-            false => from = middle + 1,
-        }
+        if seen(STEPS[middle]) { to = middle } else { from = middle + 1 }
     }
     STEPS.get(from).copied()
 }
@@ -285,7 +294,7 @@ fn planted(rows: &[&Vec<f64>], step: f64, share: f64, rng: &mut Rng) -> bool {
             rows[rng.usize(..rows.len())].iter().map(|value| value - slower).collect()
         })
         .collect();
-    speeds(&drawn, &TWO).is_some()
+    speeds(&drawn, &CHUNKS_TWO_MODES).is_some()
 }
 
 /// p of as few changes between two sides along an order as there are, if the order were chance:

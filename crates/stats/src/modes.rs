@@ -11,7 +11,7 @@ use super::order::{finite, median, median_of_sorted};
 use model::Better;
 
 /// Below this number nothing is said about modes.
-pub const LEAST_FOR_MODES: usize = 14;
+pub const MIN_FOR_MODES: usize = 14;
 /// Below this number modes are suspected only, unless a cause goes with them.
 pub const SURE_OF_MODES: usize = 40;
 /// Where a schedule goes on to when modes are suspected: there a mode of 5 % apart is found in 3 of
@@ -19,11 +19,11 @@ pub const SURE_OF_MODES: usize = 40;
 pub const CONFIRMING_MODES: usize = 56;
 /// Ashman's D between neighbouring modes: `sqrt 2 |m1 - m2| / sqrt(s1² + s2²)` (Ashman, Bird & Zepf
 /// 1994).
-pub const LEAST_SEPARATION: f64 = 3.0;
+pub const MIN_SEPARATION: f64 = 3.0;
 /// Ratio of the medians of neighbouring modes.
-pub const LEAST_RATIO: f64 = 1.03;
+pub const MIN_RATIO: f64 = 1.03;
 /// Share of the values in each mode, and at least three of them.
-pub const LEAST_SHARE: f64 = 0.1;
+pub const MIN_SHARE: f64 = 0.1;
 /// Density in the valley as a share of the lower peak beside it.
 pub const DEEPEST_VALLEY: f64 = 0.3;
 
@@ -35,27 +35,27 @@ fn least_bic_gain(n: usize) -> f64 {
 
 /// How severe the rule is where that depends on what the values are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Severity {
+pub struct ModeCriteria {
     /// Below this number nothing is said, and below this one modes are suspected only.
-    pub least: usize,
-    pub sure: usize,
+    pub min_values: usize,
+    pub certain_from: usize,
     /// Ratio of the medians of neighbouring modes.
     pub ratio: f64,
-    /// Share of the values in each mode, and at least so many of them.
+    /// Share of the values in each mode, and at least this many of them.
     pub share: f64,
-    pub side: usize,
+    pub min_per_mode: usize,
     /// Whether three modes are looked for, which takes long.
-    pub three: bool,
+    pub allow_three: bool,
 }
 
 /// Series of processes or windows.
-pub const SERIES: Severity = Severity {
-    least: LEAST_FOR_MODES,
-    sure: SURE_OF_MODES,
-    ratio: LEAST_RATIO,
-    share: LEAST_SHARE,
-    side: 3,
-    three: true,
+pub const SERIES: ModeCriteria = ModeCriteria {
+    min_values: MIN_FOR_MODES,
+    certain_from: SURE_OF_MODES,
+    ratio: MIN_RATIO,
+    share: MIN_SHARE,
+    min_per_mode: 3,
+    allow_three: true,
 };
 
 /// One of the values that a series has.
@@ -79,13 +79,13 @@ pub struct Modes {
 impl Modes {
     /// Whether the modes come in one block each in the order of the values: then they are steps in
     /// time.
-    pub fn in_blocks(&self) -> bool {
+    pub fn come_in_blocks(&self) -> bool {
         let switches = self.membership.windows(2).filter(|pair| pair[0] != pair[1]).count();
         switches + 1 == self.modes.len()
     }
 }
 
-/// What the rule says of a series.
+/// What the rule says about a series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modality {
     /// Too few values, or values that have no logarithm.
@@ -107,7 +107,7 @@ impl Modality {
 
 /// Longer series are judged by this many of their quantiles, because the split in three is
 /// quadratic.
-const LONGEST: usize = 1000;
+const MAX_VALUES: usize = 1000;
 
 /// The rule. Three modes are reported only where they beat two by as much as two must beat one.
 pub fn modality(values: &[f64]) -> Modality {
@@ -115,32 +115,32 @@ pub fn modality(values: &[f64]) -> Modality {
 }
 
 /// The same rule, as severe as this.
-pub fn modality_by(values: &[f64], severity: &Severity) -> Modality {
+pub fn modality_by(values: &[f64], criteria: &ModeCriteria) -> Modality {
     let values = finite(values);
-    if values.len() < severity.least || values.iter().any(|&value| value <= 0.0) {
+    if values.len() < criteria.min_values || values.iter().any(|&value| value <= 0.0) {
         return Modality::Unknown;
     }
     let mut sorted: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    if sorted.len() > LONGEST {
-        sorted = (0..LONGEST).map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * LONGEST)]).collect();
+    if sorted.len() > MAX_VALUES {
+        sorted = (0..MAX_VALUES).map(|i| sorted[(2 * i + 1) * sorted.len() / (2 * MAX_VALUES)]).collect();
     }
     let one = bic_of_one(&sorted).min(bic_of_exponential(&sorted) + least_bic_gain(sorted.len()));
-    let two = best_split(&sorted, 2).and_then(|split| stands(&sorted, split, one, severity));
+    let two = best_split(&sorted, 2).and_then(|split| stands(&sorted, split, one, criteria));
     let against_three = two.as_ref().map_or(one, |(_, bic)| *bic);
-    let split_in_three = severity.three.then(|| best_split(&sorted, 3)).flatten();
-    let three = split_in_three.and_then(|split| stands(&sorted, split, against_three, severity));
+    let split_in_three = criteria.allow_three.then(|| best_split(&sorted, 3)).flatten();
+    let three = split_in_three.and_then(|split| stands(&sorted, split, against_three, criteria));
     let Some((split, _)) = three.or(two) else { return Modality::One };
     let Some(modes) = describe(&values, &sorted, &split) else { return Modality::One };
-    if values.len() < severity.sure { Modality::Suspected(modes) } else { Modality::Several(modes) }
+    if values.len() < criteria.certain_from { Modality::Suspected(modes) } else { Modality::Several(modes) }
 }
 
 /// The split and its BIC, where every condition holds for it; `rival` is the BIC of the best
 /// simpler story.
-fn stands(sorted: &[f64], split: Split, rival: f64, severity: &Severity) -> Option<(Split, f64)> {
+fn stands(sorted: &[f64], split: Split, rival: f64, criteria: &ModeCriteria) -> Option<(Split, f64)> {
     let n = sorted.len();
     let groups = split.groups(sorted);
-    let least = ((severity.share * n as f64).ceil() as usize).max(severity.side);
+    let least = ((criteria.share * n as f64).ceil() as usize).max(criteria.min_per_mode);
     if groups.iter().any(|group| group.len() < least) {
         return None;
     }
@@ -148,8 +148,8 @@ fn stands(sorted: &[f64], split: Split, rival: f64, severity: &Severity) -> Opti
         let ((low, low_var), (high, high_var)) = (moments(pair[0]), moments(pair[1]));
         let separation = std::f64::consts::SQRT_2 * (high - low) / (low_var + high_var).sqrt();
         let ratio = median_of_sorted(pair[1]).unwrap_or(0.0) - median_of_sorted(pair[0]).unwrap_or(0.0);
-        separation > LEAST_SEPARATION
-            && ratio > severity.ratio.ln()
+        separation > MIN_SEPARATION
+            && ratio > criteria.ratio.ln()
             && valley(pair[0], pair[1]) < DEEPEST_VALLEY
     });
     // The fit is the dearest condition, so it comes last.
@@ -193,8 +193,14 @@ pub fn inside_processes(processes: &[Vec<f64>]) -> Option<Modes> {
 
 /// Windows of tasks that the scheduler placed are of two kinds where both tasks were now on one CPU
 /// and now on two: figures far apart, with next to nothing between them.
-const LEFT_FREE: Severity =
-    Severity { least: LEAST_FOR_MODES, sure: LEAST_FOR_MODES, ratio: 1.5, share: 0.1, side: 3, three: false };
+const LEFT_FREE: ModeCriteria = ModeCriteria {
+    min_values: MIN_FOR_MODES,
+    certain_from: MIN_FOR_MODES,
+    ratio: 1.5,
+    share: 0.1,
+    min_per_mode: 3,
+    allow_three: false,
+};
 /// Ashman's D that such windows must have: a few processes, each with a level of its own, look
 /// separated by chance up to about half of that.
 const LEFT_FREE_SEPARATION: f64 = 20.0;
@@ -261,7 +267,7 @@ mod tests {
         assert!((found.ratio - 1.21).abs() < 0.01 && (found.modes[1].share - 0.3).abs() < 0.15, "{found:?}");
         let upper: Vec<usize> = values.iter().map(|value| usize::from(*value > 1.1)).collect();
         assert_eq!(found.membership, upper);
-        assert!(!found.in_blocks());
+        assert!(!found.come_in_blocks());
         assert!(matches!(modality(&values[..20]), Modality::Suspected(_)));
         assert_eq!(modality(&values[..13]), Modality::Unknown);
     }
@@ -284,7 +290,7 @@ mod tests {
         let Modality::Several(found) = modality(&low_high) else { panic!("two exact values") };
         assert_eq!((found.ratio, found.modes[0].share), (1.3, 0.5));
         let blocks: Vec<f64> = (0..40).map(|i| if i < 20 { 100.0 } else { 130.0 }).collect();
-        assert!(modality(&blocks).modes().expect("modes").in_blocks());
+        assert!(modality(&blocks).modes().expect("modes").come_in_blocks());
         assert_eq!(modality(&[3.0; 50]), Modality::One);
         assert_eq!(modality(&[0.0; 50]), Modality::Unknown);
         assert_eq!(modality(&[-1.0; 50]), Modality::Unknown);

@@ -20,7 +20,7 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     benjamini_hochberg_among(p, p.len())
 }
 
-/// The same of those p among so many tests that are not 1.
+/// The same of those p among this many tests that are not 1.
 pub fn benjamini_hochberg_among(p: &[f64], tests: usize) -> Vec<f64> {
     let order = rising(p);
     let tests = tests.max(p.len()) as f64;

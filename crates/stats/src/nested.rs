@@ -54,9 +54,8 @@ pub fn intraclass(groups: &[Vec<f64>]) -> Option<Icc> {
     if !(between + within).is_finite() || between + within == 0.0 {
         return None;
     }
-    let share = |ratio: f64| match ratio.is_finite() {
-        true => ((ratio - 1.0) / (ratio + group_size - 1.0)).clamp(0.0, 1.0),
-        false => 1.0,
+    let share = |ratio: f64| {
+        if ratio.is_finite() { ((ratio - 1.0) / (ratio + group_size - 1.0)).clamp(0.0, 1.0) } else { 1.0 }
     };
     let ratio = between / within;
     let least = f_quantile(1.0 - ICC_UPPER_CONFIDENCE, k - 1.0, n - k)?;

@@ -1,6 +1,6 @@
 //! What limits a transfer, decided from an experiment that changes one thing at a time.
 //!
-//! Every arm is held against the plain one of the same round
+//! Every arm is compared with the plain one of the same round
 //! ([`paired_ratio`](super::compare::paired_ratio)). A CPU that burns a share of its time does the
 //! work of the rest only, so a transfer that it limits falls to that rest, and one that it does not
 //! limit stays. Larger buffers carry more where a window was the limit; more connections where each
@@ -12,14 +12,14 @@ use super::compare::paired_ratio;
 use super::order::{Interval, median, quantile, robust_coefficient_of_variation};
 
 /// The share of its time that a slowed end burns.
-pub const SLOWED: f64 = 0.3;
+pub const SLOWED_BUSY_SHARE: f64 = 0.3;
 /// Confidence of each ratio's interval. Of six rounds one may lie anywhere: how often whole
 /// decisions are wrong is measured (`stats::proof::paths`), not this.
 pub const CONFIDENCE: f64 = 0.75;
 /// Fewer rounds decide nothing.
-pub const LEAST_ROUNDS: usize = 6;
+pub const MIN_ROUNDS: usize = 6;
 
-/// What an end was busy with, shares of time; `None` where it is not told.
+/// What an end was busy with, shares of time; `None` where it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct End {
     /// The transfer's tasks ran.
@@ -32,15 +32,15 @@ pub struct End {
     pub throttled: Option<f64>,
 }
 
-/// One arm: a bandwidth a round, and the medians of what stood beside it.
+/// One arm: a bandwidth per round, and the medians of what stood beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arm {
-    /// Gbit/s of payload, a value a round, in the same order in all arms; NaN where a round has
+    /// Gbit/s of payload, a value per round, in the same order in all arms; NaN where a round has
     /// none.
     pub bandwidth: Vec<f64>,
     pub sender: End,
     pub receiver: End,
-    /// Segments sent again, 1/s; of them those that had arrived before, where the receiver tells.
+    /// Segments sent again, 1/s; of them those that had arrived before, where the receiver reports.
     pub retransmits: Option<f64>,
     pub duplicates: Option<f64>,
     /// Shares of the time that TCP was limited by the receiver's window, by its own send buffer.
@@ -51,9 +51,9 @@ pub struct Arm {
     /// Over UDP: what was sent, Gbit/s, and the share that never arrived.
     pub sent: Option<f64>,
     pub loss: Option<f64>,
-    /// Of a fresh connection: Gbit/s after its first 50 ms, a value a round.
+    /// Of a fresh connection: Gbit/s after its first 50 ms, a value per round.
     pub later: Vec<f64>,
-    /// What the second half of the counted time carried over the first, a value a round.
+    /// What the second half of the counted time carried over the first, a value per round.
     pub growth: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ pub struct Experiment {
     pub nine_tenths: Arm,
     pub udp_over: Arm,
     pub start: Arm,
-    /// The slower link of both ends, Gbit/s on the wire, where hardware tells it.
+    /// The slower link of both ends, Gbit/s on the wire, where hardware reports it.
     pub link_gbits: Option<f64>,
     /// A rate that a queueing discipline of an end is known to let through, Gbit/s.
     pub shaped_gbits: Option<f64>,
@@ -83,7 +83,7 @@ pub struct Experiment {
 pub enum Limit {
     SenderCpu,
     ReceiverCpu,
-    /// Either one: each waits for the other in turn, or both share one CPU.
+    /// Either one: each waits for the other alternately, or both share one CPU.
     BothCpus,
     /// Its CPU is the limit because it does not have all of it.
     SenderStarved,
@@ -93,7 +93,7 @@ pub enum Limit {
     /// What one connection takes, for a reason that shows neither in a window nor in losses.
     OneStream,
     Link,
-    /// A rate below the link's, or of a link whose speed nobody tells.
+    /// A rate below the link's, or of a link whose speed no one reports.
     Shaper,
     NotSeparable,
 }
@@ -146,7 +146,7 @@ impl Limit {
 
 /// An arm over the plain one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Held {
+pub struct RatioToPlain {
     pub ratio: f64,
     /// `None` where the rounds are too few for one.
     pub interval: Option<Interval>,
@@ -156,13 +156,13 @@ pub struct Held {
 /// The ratios that a decision rests on, and what else speaks for a rate on the path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Signs {
-    pub slowed_sender: Option<Held>,
-    pub slowed_receiver: Option<Held>,
-    pub more_streams: Option<Held>,
-    pub large_window: Option<Held>,
-    pub small_window: Option<Held>,
+    pub slowed_sender: Option<RatioToPlain>,
+    pub slowed_receiver: Option<RatioToPlain>,
+    pub more_streams: Option<RatioToPlain>,
+    pub large_window: Option<RatioToPlain>,
+    pub small_window: Option<RatioToPlain>,
     /// What a fresh connection gets at first, over what it gets later.
-    pub burst: Option<Held>,
+    pub burst: Option<RatioToPlain>,
     /// Share of the segments that were sent again, less those that had arrived.
     pub lost: Option<f64>,
     /// What of the link's speed the transfer takes, headers included.
@@ -177,7 +177,7 @@ pub struct Signs {
     /// Relative scatter of the plain arm over rounds.
     pub scatter: Option<f64>,
     /// Of the plain arm: the counted time's second half over the first.
-    pub growth: Option<Held>,
+    pub growth: Option<RatioToPlain>,
 }
 
 /// What limits, and what it was decided from.
@@ -187,19 +187,19 @@ pub struct Decision {
     pub signs: Signs,
 }
 
-/// A bandwidth that a CPU limits falls to 1 − [`SLOWED`] = 0.7; halfway (and a margin for noise) it
-/// is called moved.
+/// A bandwidth that a CPU limits falls to 1 − [`SLOWED_BUSY_SHARE`] = 0.7; halfway (and a margin
+/// for noise) it is called moved.
 const MOVED: f64 = 0.86;
 /// An end whose slowing leaves this much is no limit, whatever else is.
-const STILL: f64 = 0.93;
-/// Two ends that both move are told apart where one's ratio is this much lower.
+const UNCHANGED_FROM: f64 = 0.93;
+/// Two ends that both move are distinguished where one's ratio is this much lower.
 const APART: f64 = 0.09;
 /// A task that waits for a CPU, or is throttled, for more of its time than this does not have its
 /// CPU.
 const STARVED: f64 = 0.15;
 /// More streams, or larger windows, that carry this much more show that no CPU and no rate on the
 /// path was the limit.
-const MORE: f64 = 1.15;
+const GAIN_FROM: f64 = 1.15;
 /// Less than this is no gain: of rounds that differ by some percent one arm is always the best.
 const NO_MORE: f64 = 1.12;
 /// Where UDP shows a rate on the path, more than this was carried. A little more can be seen of
@@ -216,7 +216,7 @@ const LOSSY: f64 = 0.002;
 /// A transfer that takes this share of the link is limited by it.
 const FILLS: f64 = 0.93;
 /// A CPU that handles interrupts of the network for this share of the time has no time left.
-const FULL: f64 = 0.9;
+const SATURATED_FROM: f64 = 0.9;
 /// A fresh connection that gets this much more at first had a bucket full of tokens.
 const BURST: f64 = 1.15;
 /// The queue before a rate makes the round trip this much longer than at nine tenths of it.
@@ -305,20 +305,20 @@ impl Signs {
 }
 
 /// An arm in which nothing arrived carried next to nothing, and the round counts.
-const NOTHING: f64 = 1e-3;
+const NO_BANDWIDTH: f64 = 1e-3;
 
 /// An arm over another one, round by round; `None` without a round that both have.
-fn held(first: &[f64], second: &[f64]) -> Option<Held> {
+fn held(first: &[f64], second: &[f64]) -> Option<RatioToPlain> {
     let second: Vec<f64> = first
         .iter()
         .zip(second)
-        .map(|(first, second)| if *second == 0.0 { first * NOTHING } else { *second })
+        .map(|(first, second)| if *second == 0.0 { first * NO_BANDWIDTH } else { *second })
         .collect();
     let ratio = paired_ratio(first, &second, CONFIDENCE)?;
-    Some(Held { ratio: ratio.ratio, interval: ratio.interval, rounds: ratio.n })
+    Some(RatioToPlain { ratio: ratio.ratio, interval: ratio.interval, rounds: ratio.n })
 }
 
-impl Held {
+impl RatioToPlain {
     /// Whether it is surely above, by its value and by the end of its interval that lies nearest.
     fn above(self, value: f64) -> bool {
         self.ratio > value && self.interval.is_some_and(|interval| interval.low > 1.0 + (value - 1.0) / 3.0)
@@ -326,25 +326,25 @@ impl Held {
 
     /// Whether it fell as it does where a CPU is the limit.
     fn moved(self) -> bool {
-        self.ratio < MOVED && self.interval.is_some_and(|interval| interval.high < STILL + 0.03)
+        self.ratio < MOVED && self.interval.is_some_and(|interval| interval.high < UNCHANGED_FROM + 0.03)
     }
 
-    /// Whether it stayed, as far as this can be told.
+    /// Whether it stayed, if known.
     fn still(self) -> bool {
-        self.ratio > STILL
+        self.ratio > UNCHANGED_FROM
     }
 }
 
 fn limit(experiment: &Experiment, signs: &Signs) -> Option<Limit> {
     let (sender, receiver) = (signs.slowed_sender?, signs.slowed_receiver?);
-    if sender.rounds < LEAST_ROUNDS || receiver.rounds < LEAST_ROUNDS {
+    if sender.rounds < MIN_ROUNDS || receiver.rounds < MIN_ROUNDS {
         return None;
     }
-    let gains = |held: Option<Held>| held.is_some_and(|held| held.above(MORE));
+    let gains = |held: Option<RatioToPlain>| held.is_some_and(|held| held.above(GAIN_FROM));
     let (more, large) = (gains(signs.more_streams) && !signs.queued(), gains(signs.large_window));
     let plain = &experiment.plain;
     match by_cpu(sender, receiver, plain) {
-        // More tasks get more of a CPU that they share with somebody else.
+        // More tasks get more of a CPU that they share with someone else.
         Some(found) if found.is_starved() => return Some(found),
         // Of a CPU of its own an end cannot have more by asking for more at once.
         Some(found) if !more && !large => return Some(found),
@@ -355,7 +355,7 @@ fn limit(experiment: &Experiment, signs: &Signs) -> Option<Limit> {
     let lossy = signs.lost.is_some_and(|share| share > LOSSY);
     match (more, large) {
         (_, true) if !lossy || windowed => return Some(Limit::Window),
-        // Buffers that the system lets nobody enlarge: a quarter of them carries less, four times
+        // Buffers that the system lets no one enlarge: a quarter of them carries less, four times
         // as many carry more.
         (true, _) if windowed && follows && !lossy => return Some(Limit::Window),
         (true, _) if lossy => return Some(Limit::Loss),
@@ -370,13 +370,13 @@ fn limit(experiment: &Experiment, signs: &Signs) -> Option<Limit> {
 }
 
 /// Where a CPU is the limit, whose.
-fn by_cpu(sender: Held, receiver: Held, plain: &Arm) -> Option<Limit> {
+fn by_cpu(sender: RatioToPlain, receiver: RatioToPlain, plain: &Arm) -> Option<Limit> {
     let starved = |end: &End| {
         end.wait.is_some_and(|share| share > STARVED) || end.throttled.is_some_and(|share| share > STARVED)
     };
     let of_sender = if starved(&plain.sender) { Limit::SenderStarved } else { Limit::SenderCpu };
     let of_receiver = if starved(&plain.receiver) { Limit::ReceiverStarved } else { Limit::ReceiverCpu };
-    let full = |end: &End| end.softirq.is_some_and(|share| share > FULL);
+    let full = |end: &End| end.softirq.is_some_and(|share| share > SATURATED_FROM);
     match (sender.moved(), receiver.moved()) {
         (true, false) => Some(of_sender),
         (false, true) => Some(of_receiver),
@@ -399,11 +399,16 @@ fn by_cpu(sender: Held, receiver: Held, plain: &Arm) -> Option<Limit> {
 }
 
 /// Where nothing at the ends moves it: the link's rate, or a shaper's.
-fn by_rate(sender: Held, receiver: Held, experiment: &Experiment, signs: &Signs) -> Option<Limit> {
+fn by_rate(
+    sender: RatioToPlain,
+    receiver: RatioToPlain,
+    experiment: &Experiment,
+    signs: &Signs,
+) -> Option<Limit> {
     let idle = |end: &End| end.busy.is_some_and(|share| share < 0.8);
     let plain = &experiment.plain;
-    let has_time = |held: Held, end: &End| held.still() || (held.ratio > MOVED && idle(end));
-    let no_gain = |held: Option<Held>| held.is_none_or(|held| held.ratio < NO_MORE);
+    let has_time = |held: RatioToPlain, end: &End| held.still() || (held.ratio > MOVED && idle(end));
+    let no_gain = |held: Option<RatioToPlain>| held.is_none_or(|held| held.ratio < NO_MORE);
     let fixed = has_time(sender, &plain.sender)
         && has_time(receiver, &plain.receiver)
         && (no_gain(signs.more_streams) || signs.queued())

@@ -8,8 +8,8 @@ use super::order::{median, quantile};
 /// Two CPUs, the lower number first.
 pub type Pair = (u32, u32);
 
-/// Fewer visits tell nothing of the noise between them.
-pub const LEAST_VISITS: usize = 4;
+/// With fewer visits the noise between them is unknown.
+pub const MIN_VISITS: usize = 4;
 
 /// Logarithms of positive values by pair, each with its visit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,9 +87,9 @@ impl Pairs {
 
     /// Relative scatter of one visit's value around its pair's median: two thirds of all values are
     /// nearer, so that a minority of stolen visits does not hide how quiet the others were. `None`
-    /// below [`LEAST_VISITS`].
+    /// below [`MIN_VISITS`].
     pub fn noise(&self) -> Option<f64> {
-        if self.least_visits() < LEAST_VISITS {
+        if self.least_visits() < MIN_VISITS {
             return None;
         }
         let residuals = self.iter().flat_map(|(_, values)| {

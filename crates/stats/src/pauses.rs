@@ -1,20 +1,20 @@
-//! Who keeps CPUs from running: tasks of this system or the host; and which CPUs stop in turn, or
-//! together.
+//! Who keeps CPUs from running: tasks of this system or the host; and which CPUs stop alternately,
+//! or together.
 //!
 //! Spinning clocks on all CPUs note their pauses on one time line. A pause in which the clock's
 //! process waited for its CPU is a task's. A long one without waiting is no tick: in a guest the
-//! host ran somebody else. CPUs that share one of the host's pause when the other goes on; where
+//! host ran someone else. CPUs that share one of the host's pause when the other goes on; where
 //! that is by chance, as on hosts that switch at ticks of their own, as many begin with the other.
 
 use super::order::{Interval, mean, variance};
 use super::tails::{sign_test, t_quantile};
 
-/// A time in which a CPU did not run what was to run there, ns from the begin of the visit.
+/// A time in which a CPU did not run what was to run there, ns from the start of the visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
     pub begin: f64,
     pub length: f64,
-    /// Of it, the process waited for its CPU; `None` where the kernel does not tell.
+    /// Of it, the process waited for its CPU; `None` where the kernel does not report it.
     pub waited: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ pub enum Answer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Fewer visits than [`LEAST_VISITS`].
+    /// Fewer visits than [`MIN_VISITS`].
     FewVisits,
     /// The kernel keeps neither run-queue delay nor switches.
     NoQueue,
@@ -121,40 +121,40 @@ pub struct Found {
 /// Less than this is withheld from a CPU that is called whole: a host's own housekeeping.
 pub const FLOOR: f64 = 0.005;
 /// Visits that an interval needs.
-pub const LEAST_VISITS: usize = 4;
+pub const MIN_VISITS: usize = 4;
 /// A pause is a task's where the process waited at least this part of it.
 const WAITED: f64 = 0.5;
-/// A pause is long above so many times a usual gap, and within these bounds, ns: a tick of a slow
+/// A pause is long above this many times a usual gap, and within these bounds, ns: a tick of a slow
 /// guest takes as long, and no tick takes longer.
 const USUAL_TIMES: f64 = 5.0;
-const LONG_LEAST: f64 = 100e3;
-const LONG_MOST: f64 = 1e6;
+const MIN_LONG: f64 = 100e3;
+const MAX_LONG: f64 = 1e6;
 /// Two events further apart than this are not one, ns: what it takes to switch vCPUs and to deliver
 /// what came meanwhile. Or than this part of the pause, up to a limit: the ticks of a slow guest.
 const ONE_EVENT: f64 = 60e3;
 const ONE_EVENT_PART: f64 = 0.05;
-const ONE_EVENT_MOST: f64 = 300e3;
-/// Pauses that each of a pair must have for anything to be said of it.
-const LEAST_PAUSES: usize = 8;
+const MAX_ONE_EVENT: f64 = 300e3;
+/// Pauses that each of a pair must have for anything to be said about it.
+const MIN_PAUSES: usize = 8;
 /// Share of the paused time that must be in turns, or together. Time: ticks of a slow guest that
 /// pass for pauses may outnumber the host's.
-const TURNS_LEAST: f64 = 0.4;
-const TOGETHER_LEAST: f64 = 0.5;
+const MIN_TURNS: f64 = 0.4;
+const MIN_TOGETHER: f64 = 0.5;
 /// The overlap of a pair that takes turns against chance, and of one that stops together, at most
-/// and at least. Where somebody else has a third of the CPU, too, both pause while he runs: 0.75.
+/// and at least. Where someone else has a third of the CPU, too, both pause while he runs: 0.75.
 const TURNS_OVERLAP: f64 = 0.85;
 const TOGETHER_OVERLAP: f64 = 2.0;
 /// Or this part of the time of the one that pauses less, where both pause most of the time.
 const TOGETHER_PART: f64 = 0.8;
-/// Chance that handovers outnumber joint begins and ends so much without a cause.
-const P_MOST: f64 = 1e-4;
+/// Chance that handovers outnumber joint begins and ends this much without a cause.
+const MAX_P: f64 = 1e-4;
 /// Pairs looked at: those of the 64 CPUs with the most pauses.
-const CPUS_MOST: usize = 64;
-/// A slice of a host's scheduler, ns, in which limits are told.
+const MAX_CPUS: usize = 64;
+/// A slice of a host's scheduler, ns, in which limits are stated.
 pub const SLICE: f64 = 4e6;
 const CONFIDENCE: f64 = 0.95;
 
-/// The share of time in pauses of [`SLICE`] of which one would have been met in so many seconds
+/// The share of time in pauses of [`SLICE`] of which one would have been met in this many seconds
 /// with 95 %.
 pub fn least_seen(seconds: f64) -> f64 {
     // No event in a time is as likely as 5 % at a rate of three in it.
@@ -170,7 +170,7 @@ pub fn judge(visits: &[Vec<Watched>]) -> Found {
     let cpus: Vec<CpuTime> = numbers.iter().map(|cpu| cpu_time(*cpu, visits, &held)).collect();
     let mut busiest: Vec<&CpuTime> = cpus.iter().filter(|cpu| cpu.count > 0).collect();
     busiest.sort_by(|one, other| other.withheld.total_cmp(&one.withheld));
-    let mut paired: Vec<u32> = busiest.iter().take(CPUS_MOST).map(|cpu| cpu.cpu).collect();
+    let mut paired: Vec<u32> = busiest.iter().take(MAX_CPUS).map(|cpu| cpu.cpu).collect();
     paired.sort_unstable();
     let mut pairs = Vec::new();
     for (at, one) in paired.iter().enumerate() {
@@ -188,7 +188,7 @@ struct Held {
 
 impl Held {
     fn of(watched: &Watched) -> Held {
-        let long = (USUAL_TIMES * watched.usual).clamp(LONG_LEAST, LONG_MOST);
+        let long = (USUAL_TIMES * watched.usual).clamp(MIN_LONG, MAX_LONG);
         let alone =
             |pause: &&Pause| pause.length - pause.waited.unwrap_or(0.0) >= long && !is_of_a_task(pause);
         let own = watched.pauses.iter().filter(alone);
@@ -254,11 +254,11 @@ fn answer(
     interval: Interval,
     otherwise: [(Doubt, Option<f64>); 2],
 ) -> Answer {
-    let long = |pause: &Pause| pause.length >= LONG_LEAST;
+    let long = |pause: &Pause| pause.length >= MIN_LONG;
     let unknown =
         watched.iter().flat_map(|watched| &watched.pauses).any(|pause| long(pause) && pause.waited.is_none());
     match interval {
-        _ if watched.len() < LEAST_VISITS => Answer::CannotTell(Doubt::FewVisits),
+        _ if watched.len() < MIN_VISITS => Answer::CannotTell(Doubt::FewVisits),
         Interval { high, .. } if high < FLOOR => Answer::Whole,
         _ if unknown => Answer::CannotTell(Doubt::NoQueue),
         Interval { low, .. } if low > FLOOR => {
@@ -275,7 +275,7 @@ fn answer(
 
 /// How far from a pause's begin or end another event still is the same, ns.
 fn one_event([begin, end]: &[f64; 2]) -> f64 {
-    (ONE_EVENT_PART * (end - begin)).clamp(ONE_EVENT, ONE_EVENT_MOST)
+    (ONE_EVENT_PART * (end - begin)).clamp(ONE_EVENT, MAX_ONE_EVENT)
 }
 
 /// How many pauses, and their time.
@@ -354,14 +354,14 @@ fn pair_time(cpus: [u32; 2], held: &[Vec<Held>]) -> PairTime {
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let (turns, together) = (share(handed.time, 2.0 * of), share(equal.time, times[0].max(times[1])));
     let outnumber = |more: Met, less: Met| {
-        more.count > less.count && sign_test(more.count, more.count + less.count) < P_MOST
+        more.count > less.count && sign_test(more.count, more.count + less.count) < MAX_P
     };
     let joined = (TOGETHER_OVERLAP * chance).min(TOGETHER_PART * times[0].min(times[1]));
-    let answer = if fewer < LEAST_PAUSES {
+    let answer = if fewer < MIN_PAUSES {
         PairAnswer::CannotTell
-    } else if turns >= TURNS_LEAST && both < TURNS_OVERLAP * chance && outnumber(handed, joint) {
+    } else if turns >= MIN_TURNS && both < TURNS_OVERLAP * chance && outnumber(handed, joint) {
         PairAnswer::TakeTurns
-    } else if together >= TOGETHER_LEAST && both > joined && outnumber(joint, handed) {
+    } else if together >= MIN_TOGETHER && both > joined && outnumber(joint, handed) {
         PairAnswer::StopTogether
     } else {
         PairAnswer::Apart

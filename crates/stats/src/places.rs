@@ -18,21 +18,21 @@ use super::repeat::ALIKE;
 
 /// Fewer runs cannot show that they follow anything: the best of their orders is one of 24 by
 /// chance.
-pub const LEAST_RUNS: usize = 4;
+pub const MIN_RUNS: usize = 4;
 /// Less of a run's pages on mapped blocks says too little of it.
-pub const LEAST_KNOWN: f64 = 0.5;
+pub const MIN_KNOWN: f64 = 0.5;
 /// p below which runs go with their memory.
 const FOLLOW_P: f64 = 0.05;
 /// Share of the runs' variance that predictions must take away: all of it in substance, and some of
 /// it.
-const MOST_OF_IT: f64 = 0.7;
+const MAX_OF_IT: f64 = 0.7;
 const PART_OF_IT: f64 = 0.3;
-/// Memory cannot take more of a run's time than all of it; so much more is still the fit's error.
-const MOST_BOUND: f64 = 1.3;
+/// Memory cannot take more of a run's time than all of it; this much more is still the fit's error.
+const MAX_BOUND: f64 = 1.3;
 /// Where memory could move runs by less than this part of how far they lie apart, it is not memory.
 const TOO_LITTLE: f64 = 1.0 / 3.0;
 
-/// What a map says of physical blocks, by their numbers.
+/// What a map says about physical blocks, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct BlockSpeeds {
     blocks: BTreeMap<u32, Block>,
@@ -85,7 +85,7 @@ impl BlockSpeeds {
     }
 
     /// Where a run lay, by its histograms; `None` where too few of its pages lie on mapped blocks.
-    pub fn lay(&self, places: &[PagePlaces]) -> Option<Lay> {
+    pub fn lay(&self, places: &[PagePlaces]) -> Option<PagePlacement> {
         let (mut all, mut known, mut time, mut slow) = (0.0, 0.0, 0.0, 0.0);
         for (block, pages) in places.iter().flat_map(PagePlaces::iter) {
             let pages = f64::from(pages);
@@ -96,14 +96,14 @@ impl BlockSpeeds {
                 slow += pages * own.slow;
             }
         }
-        let lay = Lay { time: time / known, slow: slow / known, known: known / all };
-        (known > 0.0 && lay.known >= LEAST_KNOWN).then_some(lay)
+        let lay = PagePlacement { time: time / known, slow: slow / known, known: known / all };
+        (known > 0.0 && lay.known >= MIN_KNOWN).then_some(lay)
     }
 }
 
 /// Where a run's pages lay.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lay {
+pub struct PagePlacement {
     /// Mean time of a byte over that in the fastest memory, 1 and more.
     pub time: f64,
     /// Share of slow memory, 0..1.
@@ -128,7 +128,7 @@ pub enum Follows {
 /// Runs and what was predicted of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joined {
-    pub lay: Vec<Lay>,
+    pub lay: Vec<PagePlacement>,
     /// Rates, in the order of the runs.
     pub measured: Vec<f64>,
     /// Of each run by all others.
@@ -157,9 +157,9 @@ impl Joined {
 }
 
 /// Joins runs (rate, and where it lay) in their order; `scatter` is how far one run's own pieces
-/// lie apart, relative. `None` with fewer than [`LEAST_RUNS`].
-pub fn join(runs: &[(f64, Lay)], scatter: f64, seed: u64) -> Option<Joined> {
-    if runs.len() < LEAST_RUNS || runs.iter().any(|(rate, _)| !(rate.is_finite() && *rate > 0.0)) {
+/// lie apart, relative. `None` with fewer than [`MIN_RUNS`].
+pub fn join(runs: &[(f64, PagePlacement)], scatter: f64, seed: u64) -> Option<Joined> {
+    if runs.len() < MIN_RUNS || runs.iter().any(|(rate, _)| !(rate.is_finite() && *rate > 0.0)) {
         return None;
     }
     let measured: Vec<f64> = runs.iter().map(|(rate, _)| *rate).collect();
@@ -189,7 +189,7 @@ pub fn join(runs: &[(f64, Lay)], scatter: f64, seed: u64) -> Option<Joined> {
     let follows = match () {
         () if range < ALIKE.max(3.0 * scatter) => Follows::Steady,
         () if swing_possible < TOO_LITTLE * swing || !goes => Follows::Not,
-        () if explained >= MOST_OF_IT && b <= MOST_BOUND * a => Follows::Memory,
+        () if explained >= MAX_OF_IT && b <= MAX_BOUND * a => Follows::Memory,
         () if explained >= PART_OF_IT => Follows::Partly,
         () => Follows::Not,
     };
@@ -265,14 +265,18 @@ mod tests {
         )
     }
 
-    /// A run of 100 pages, so many of them slow.
+    /// A run of 100 pages, this many of them slow.
     fn run(slow: u32) -> Vec<PagePlaces> {
         vec![PagePlaces::count((0..100).map(|page| if page < slow { page % 16 } else { 16 + page % 48 }))]
     }
 
-    fn runs(map: &BlockSpeeds, shares: &[u32], rate: impl Fn(usize, f64) -> f64) -> Vec<(f64, Lay)> {
+    fn runs(
+        map: &BlockSpeeds,
+        shares: &[u32],
+        rate: impl Fn(usize, f64) -> f64,
+    ) -> Vec<(f64, PagePlacement)> {
         let lay = |share: &u32| map.lay(&run(*share)).expect("all of it is mapped");
-        let lays: Vec<Lay> = shares.iter().map(lay).collect();
+        let lays: Vec<PagePlacement> = shares.iter().map(lay).collect();
         lays.into_iter().enumerate().map(|(at, lay)| (rate(at, lay.time), lay)).collect()
     }
 
@@ -318,7 +322,7 @@ mod tests {
         let map = BlockSpeeds::of(chunks.iter().map(|(time, places)| (*time, places)));
         assert_eq!((map.len(), map.is_empty()), (4, false));
         let lay = |blocks: &[u32]| map.lay(&[PagePlaces::count(blocks.iter().copied())]);
-        assert_eq!(lay(&[3, 24]), Some(Lay { time: 1.25, slow: 0.5, known: 1.0 }));
+        assert_eq!(lay(&[3, 24]), Some(PagePlacement { time: 1.25, slow: 0.5, known: 1.0 }));
         // Between slow and fast, and beyond the last.
         assert_eq!(lay(&[12, 40, 32]), None);
         assert_eq!(lay(&[12, 32]).map(|lay| lay.known), Some(0.5));

@@ -61,8 +61,9 @@ fn family(metric: &str) -> &str {
     metric.rsplit_once('_').map_or("", |(family, _)| family)
 }
 
-/// The quantiles of `metrics` that no visit told and that groups of two visits or more back. `told`
-/// says whether some visit has a series of this key; `visits` are those that count, in their order.
+/// The quantiles of `metrics` that no visit reported and that groups of two visits or more back.
+/// `told` says whether some visit has a series of this key; `visits` are those that count, in their
+/// order.
 pub fn pooled<'a>(
     case: &Case,
     metrics: &[Metric],
@@ -117,8 +118,8 @@ mod tests {
         Metric { name: name.into(), ..Metric::new(LATENCY_P50, "latency", "us", Better::Lower, form) }
     }
 
-    /// A visit at a point, with so many latencies of 1 us and one of `slow` ns; its own percentile
-    /// is the median.
+    /// A visit at a point, with this many latencies of 1 us and one of `slow` ns; its own
+    /// percentile is the median.
     fn of(order: u32, at: u64, fast: u64, slow: u64) -> Visit {
         let histogram = Histogram { ns: vec![1000, slow], count: vec![fast, 1] };
         let warm = Histogram { ns: vec![1], count: vec![1_000_000] };

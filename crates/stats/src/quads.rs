@@ -1,5 +1,6 @@
-//! Two commands on one machine, run in turn: A B B A or B A A B. A quad gives one value, half of
-//! what B's two executions are above A's (in logarithms), so that whatever drifts slowly falls out.
+//! Two commands on one machine, run alternately: A B B A or B A A B. A quad gives one value, half
+//! of what B's two executions are above A's (in logarithms), so that whatever drifts slowly falls
+//! out.
 //!
 //! The clock is read after each execution. Where time goes with it as cycles do, quads are compared
 //! in cycles; where the arms themselves run at different clocks, the clock is an effect of what is
@@ -17,8 +18,8 @@ use super::tails::t_quantile;
 use model::Better;
 
 /// Quads before the first look, and at most.
-pub const LEAST_QUADS: usize = 6;
-pub const MOST_QUADS: usize = 40;
+pub const MIN_QUADS: usize = 6;
+pub const MAX_QUADS: usize = 40;
 
 /// Half-width of the interval, of a logarithm, at which it is enough: the rule stops by width and
 /// never by a difference.
@@ -43,7 +44,7 @@ pub struct Execution {
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum Basis {
     Time,
     Cycles,
 }
@@ -52,7 +53,7 @@ pub enum By {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Versus {
     pub quads: usize,
-    pub by: By,
+    pub by: Basis,
     /// ln of B's time over A's, by `by`, with its interval; the interval is missing with too few
     /// quads.
     pub difference: f64,
@@ -76,11 +77,11 @@ pub fn versus(a: &Series, b: &Series) -> Option<Versus> {
         let clock = |one: Execution| Execution { clock: one.clock.filter(|_| !at_once), ..one };
         executions(series).into_iter().map(clock).collect::<Vec<_>>()
     };
-    Some(Versus { at_once, ..told_apart(&executions(a), &executions(b))? })
+    Some(Versus { at_once, ..compare_quads(&executions(a), &executions(b))? })
 }
 
 /// The same of executions.
-pub fn told_apart(a: &[Execution], b: &[Execution]) -> Option<Versus> {
+pub fn compare_quads(a: &[Execution], b: &[Execution]) -> Option<Versus> {
     let quads = quads(a, b, |execution| Some(execution.time))?;
     let clocks = self::quads(a, b, |execution| execution.clock);
     let of = |values: &[f64]| Some((median(values)?, interval_of_logarithms(values)));
@@ -96,8 +97,8 @@ pub fn told_apart(a: &[Execution], b: &[Execution]) -> Option<Versus> {
     let slope = slope(&[a, b]);
     let by_cycles = slope.is_some_and(|(slope, freedom)| known_near_minus_one(slope, freedom));
     let (by, (difference, interval)) = match in_cycles {
-        Some(in_cycles) if by_cycles && clock_effect.is_none() => (By::Cycles, in_cycles),
-        _ => (By::Time, in_time),
+        Some(in_cycles) if by_cycles && clock_effect.is_none() => (Basis::Cycles, in_cycles),
+        _ => (Basis::Time, in_time),
     };
     let slope = slope.map(|(slope, _)| slope);
     let (quads, at_once) = (quads.len(), false);
@@ -108,7 +109,7 @@ impl Versus {
     /// Whether more quads are not needed, or not allowed.
     pub fn is_enough(&self) -> bool {
         let narrow = self.interval.is_some_and(|interval| interval.half_width() <= ENOUGH);
-        self.quads >= MOST_QUADS || (self.quads >= LEAST_QUADS && narrow)
+        self.quads >= MAX_QUADS || (self.quads >= MIN_QUADS && narrow)
     }
 
     /// The smallest of [`MARGINS`] within which the two are the same.
@@ -209,20 +210,20 @@ mod tests {
     #[test]
     fn what_goes_with_the_clock_is_compared_in_cycles() {
         let cycles = found(8, 0.05, -1.0, 0.0);
-        assert_eq!((cycles.quads, cycles.by), (8, By::Cycles));
+        assert_eq!((cycles.quads, cycles.by), (8, Basis::Cycles));
         assert!((cycles.difference - 0.05_f64.ln_1p()).abs() < 0.005 && cycles.differs(), "{cycles:?}");
         assert!(
             cycles.is_enough() && cycles.in_time.1.is_some_and(|interval| interval.half_width() > ENOUGH)
         );
         let time = found(8, 0.05, 0.0, 0.0);
-        assert_eq!(time.by, By::Time);
+        assert_eq!(time.by, Basis::Time);
         assert!((time.difference - 0.05_f64.ln_1p()).abs() < 0.005, "{time:?}");
     }
 
     #[test]
     fn a_clock_that_the_arms_differ_in_is_an_effect() {
         let effect = found(20, 0.0, -1.0, 0.1);
-        assert_eq!(effect.by, By::Time);
+        assert_eq!(effect.by, Basis::Time);
         assert!(effect.clock_effect.is_some_and(|apart| apart > 0.05), "{effect:?}");
     }
 
@@ -254,7 +255,7 @@ mod tests {
             }
         }
         let found = versus(&a, &b).expect("rounds");
-        assert!(found.at_once && found.by == By::Time && found.in_cycles.is_none(), "{found:?}");
+        assert!(found.at_once && found.by == Basis::Time && found.in_cycles.is_none(), "{found:?}");
         assert!((found.difference - 0.05_f64.ln_1p()).abs() < 0.005 && found.is_enough(), "{found:?}");
     }
 

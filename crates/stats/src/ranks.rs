@@ -178,14 +178,13 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
     let rank_sum: f64 = ranked.ranks[n..].iter().sum();
     let pairs = (n * m) as f64;
     let u = rank_sum - (m * (m + 1)) as f64 / 2.0;
-    let p = match n.max(m) <= 20 {
-        true => exact_rank_sum_p(&ranked.ranks, m, rank_sum),
-        false => {
-            let all = (n + m) as f64;
-            let variance = pairs / 12.0 * (all + 1.0 - ranked.tie_cubes() / (all * (all - 1.0)));
-            let distance = ((u - pairs / 2.0).abs() - 0.5).max(0.0);
-            if variance > 0.0 { normal_two_sided(distance / variance.sqrt()) } else { 1.0 }
-        }
+    let p = if n.max(m) <= 20 {
+        exact_rank_sum_p(&ranked.ranks, m, rank_sum)
+    } else {
+        let all = (n + m) as f64;
+        let variance = pairs / 12.0 * (all + 1.0 - ranked.tie_cubes() / (all * (all - 1.0)));
+        let distance = ((u - pairs / 2.0).abs() - 0.5).max(0.0);
+        if variance > 0.0 { normal_two_sided(distance / variance.sqrt()) } else { 1.0 }
     };
     Some(MannWhitney { u, p, delta: 2.0 * u / pairs - 1.0 })
 }

@@ -1,24 +1,24 @@
 //! Why is memory slow here? What looks at regions of memory, in rounds and in the order of time,
-//! tell of address translation, distance, transfer and neighbours.
+//! distinguish address translation, distance, transfer and neighbours.
 //!
 //! Regions differ for good, neighbours come and go. So each round's common part is taken out of
 //! the regions before they are compared. Which of them are slow is learnt from one half of the
 //! rounds and tried in the other, both ways round: what was chosen by chance does not come again.
-//! A cause is named from its limit on; what comes again but is smaller is told without a name.
+//! A cause is named from its limit on; what comes again but is smaller is reported without a name.
 
 mod blocks;
 mod moments;
 
 pub use blocks::{Blocks, Far, Walked, far, small};
-pub use moments::{BLOCK_S, Block, LEAST_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
+pub use moments::{BLOCK_S, Block, MIN_BLOCKS, Moment, Neighbour, SLOW_LIMIT, SLOW_SHARE_LIMIT, neighbour};
 
 use super::memory_map::{medians, polished};
 use super::order::{Interval, mean, median, median_interval, sorted, variance};
 use super::tails::t_quantile;
 
 /// Regions and rounds below which nothing is said.
-pub const LEAST_REGIONS: usize = 4;
-pub const LEAST_ROUNDS: usize = 6;
+pub const MIN_REGIONS: usize = 4;
+pub const MIN_ROUNDS: usize = 6;
 
 /// Readings of one region, one a round; what is missing is NaN, or ends a list early.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,13 +106,13 @@ impl Difference {
     /// Whether it is large enough to be named. What is right at the limit is measured a little
     /// below it half of the time.
     pub fn is_named(&self) -> bool {
-        const NEARLY: f64 = 0.85;
+        const ALMOST_LIMIT: f64 = 0.85;
         const SURELY: f64 = 0.25;
-        let is_large = self.size >= self.cause.part(NEARLY);
+        let is_large = self.size >= self.cause.part(ALMOST_LIMIT);
         is_large && self.interval.low > self.cause.part(SURELY) && !self.is_doubtful
     }
 
-    /// Whether it is large enough to matter to anybody, named or not.
+    /// Whether it is large enough to matter to anyone, named or not.
     pub fn is_notable(&self) -> bool {
         const NOTABLE: f64 = 0.4;
         self.size >= self.cause.part(NOTABLE)
@@ -123,7 +123,7 @@ impl Difference {
     }
 }
 
-/// What regions tell.
+/// Result of comparing regions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regions {
     /// What differs between regions. What translation or distance takes from the bandwidth of the
@@ -147,7 +147,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Reads regions; `None` where there are too few, or too few rounds.
 pub fn regions(regions: &[Region]) -> Option<Regions> {
     let rounds = regions.iter().map(|region| region.near.len()).min()?;
-    if regions.len() < LEAST_REGIONS || rounds < LEAST_ROUNDS {
+    if regions.len() < MIN_REGIONS || rounds < MIN_ROUNDS {
         return None;
     }
     let rows = |cause: Cause| regions.iter().map(|region| cause.quantity(region)).collect::<Vec<Vec<f64>>>();
@@ -193,8 +193,8 @@ fn is_same(one: &[bool], other: &[bool]) -> bool {
     2 * both >= either && both > 0
 }
 
-/// Two sets that differ in a quantity. All rounds tell how many regions are slow, every other pair
-/// of rounds which ones, and these are tried in the other pairs: their differences make the
+/// Two sets that differ in a quantity. All rounds decide how many regions are slow, every other
+/// pair of rounds which ones, and these are tried in the other pairs: their differences make the
 /// interval (Student's), and it must lie above nothing.
 fn differ(cause: Cause, rows: Vec<Vec<f64>>) -> Option<Difference> {
     let rows = polished(rows);
@@ -267,7 +267,7 @@ fn slow_count(values: &[f64]) -> Option<usize> {
     best.map(|(_, high)| high)
 }
 
-/// The regions with so many of the largest values.
+/// The regions with this many of the largest values.
 fn slowest(values: &[f64], many: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|one, other| values[*other].total_cmp(&values[*one]));

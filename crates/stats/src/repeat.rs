@@ -32,10 +32,10 @@ const CLEAR: usize = 2;
 /// Series of noise that [`noise_places`] draws.
 const DRAWS: usize = 20_000;
 /// Runs of a series that it draws at most: of more runs noise makes that order less often still.
-const MOST_DRAWN: usize = 12;
+const MAX_DRAWN: usize = 12;
 /// Confidence of a coefficient of variation's interval.
 const CONFIDENCE: f64 = 0.95;
-/// So many runs stand one by one in words; of more, only stretches do.
+/// This many runs stand one by one in words; of more, only stretches do.
 const IN_WORDS: usize = 8;
 /// More stretches than these are no order that words help with.
 const STRETCHES: usize = 5;
@@ -111,9 +111,10 @@ pub fn sequence(values: &[f64], scatter: f64) -> Option<Sequence> {
     let apart = high / low - 1.0;
     let cv = super::order::coefficient_of_variation(&values)?;
     let alike = apart < ALIKE.max(3.0 * scatter);
-    let levels: Vec<Level> = match alike {
-        true => Vec::new(),
-        false => values.iter().map(|value| level((value - low) / (high - low))).collect(),
+    let levels: Vec<Level> = if alike {
+        Vec::new()
+    } else {
+        values.iter().map(|value| level((value - low) / (high - low))).collect()
     };
     let shape = if alike { Shape::Flat } else { shape(&values, &levels) };
     Some(Sequence { values, apart, cv, levels, shape })
@@ -225,7 +226,7 @@ fn clear(levels: &[Level]) -> usize {
 fn noise_places(runs: usize, clear: usize) -> f64 {
     let rng = &mut fastrand::Rng::with_seed(31);
     let hit = |_: &usize| {
-        let values: Vec<f64> = (0..runs.min(MOST_DRAWN)).map(|_| normal(rng)).collect();
+        let values: Vec<f64> = (0..runs.min(MAX_DRAWN)).map(|_| normal(rng)).collect();
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let levels: Vec<Level> = values.iter().map(|value| level((value - low) / (high - low))).collect();
@@ -242,7 +243,7 @@ pub fn cv_words(cv: f64, runs: usize) -> String {
     format!("{}{ends}", percent(cv))
 }
 
-/// The interval, at 95 %, of what a coefficient of variation with divisor n of so many runs comes
+/// The interval, at 95 %, of what a coefficient of variation with divisor n of this many runs comes
 /// to in the long run: `cv sqrt(n / chi²)` of normal runs with n - 1 degrees of freedom; the mean
 /// of runs that are 30 % apart or less adds little. `None` below two runs.
 pub fn cv_interval(cv: f64, runs: usize) -> Option<Interval> {
@@ -257,10 +258,7 @@ fn chi_square_at(above: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 10.0 * freedom + 20.0);
     for _ in 0..80 {
         let middle = (low + high) / 2.0;
-        match chi_square_above(middle, freedom) > above {
-            true => low = middle,
-            false => high = middle,
-        }
+        if chi_square_above(middle, freedom) > above { low = middle } else { high = middle }
     }
     (low + high) / 2.0
 }

@@ -33,7 +33,7 @@ pub struct Series {
     pub unmet: Option<String>,
     /// Why the values mean nothing, where their form alone shows that.
     pub fault: Option<String>,
-    /// Read from a foreign result: nobody watched while it was measured.
+    /// Read from a foreign result: no one watched while it was measured.
     pub imported: bool,
     /// Of how many visits' latencies together its values are, where no visit alone has enough for
     /// this quantile.

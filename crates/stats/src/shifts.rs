@@ -11,9 +11,9 @@ use super::order::{finite, mean, median, variance};
 use super::tails::t_two_sided;
 
 /// Fewer values show no shift: with two or three on a side the spread between runs is a guess.
-pub const LEAST_VALUES: usize = 8;
+pub const MIN_VALUES: usize = 8;
 
-/// A level is seen in so many values.
+/// A level is seen in this many values.
 pub const SHORTEST: usize = 3;
 
 /// A place is proposed where permuting gives as good a one this rarely. A level that came and went
@@ -43,9 +43,9 @@ impl Shift {
 }
 
 /// The shifts of positive values in their order, each of at least this share; none in fewer than
-/// [`LEAST_VALUES`], or among values that are not all positive.
+/// [`MIN_VALUES`], or among values that are not all positive.
 pub fn shifts(values: &[f64], least: f64, seed: u64) -> Vec<Shift> {
-    if values.len() < LEAST_VALUES || values.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
+    if values.len() < MIN_VALUES || values.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
         return Vec::new();
     }
     let sensitivity = Sensitivity { split_p: PROPOSED, merge_p: 1.0, least, shortest: SHORTEST };
@@ -124,7 +124,7 @@ impl Departure {
 /// Whether the last value, or the last two, lie off the stretch before them; `None` where that has
 /// too few to say what is usual.
 pub fn departure(stretch: &[f64]) -> Option<Departure> {
-    const LEAST_USUAL: usize = 5;
+    const MIN_USUAL: usize = 5;
     if finite(stretch).len() != stretch.len() || stretch.iter().any(|value| *value <= 0.0) {
         return None;
     }
@@ -135,13 +135,11 @@ pub fn departure(stretch: &[f64]) -> Option<Departure> {
         let (n, k) = (own.len() as f64, newest as f64);
         let spread = (variance(&own)? * (1.0 / n + 1.0 / k)).sqrt();
         let distance = mean(&late)? - mean(&own)?;
-        let p = match spread > 0.0 {
-            true => t_two_sided(distance / spread, n - 1.0),
-            false => f64::from(distance == 0.0),
-        };
+        let p =
+            if spread > 0.0 { t_two_sided(distance / spread, n - 1.0) } else { f64::from(distance == 0.0) };
         // Both numbers of newest values were looked at.
         let p = (p * (SHORTEST - 1) as f64).min(1.0);
-        (own.len() >= LEAST_USUAL).then_some(Departure {
+        (own.len() >= MIN_USUAL).then_some(Departure {
             newest,
             before: median(usual)?,
             after: median(new)?,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::order::{median, quantile};
-use super::pairs::{LEAST_VISITS, Pair, Pairs};
+use super::pairs::{MIN_VISITS, Pair, Pairs};
 
 /// Siblings slow each other by at least this in the median ...
 pub const SLOWER: f64 = 1.25;
@@ -17,9 +17,9 @@ const LOWEST: f64 = 0.2;
 /// How many standard errors the median must be beyond the bound.
 const ERRORS: f64 = 4.0;
 /// Where most pairs slow each other by more, it is not the cores.
-const MOST_SLOWER: f64 = 1.15;
+const MAX_SLOWER: f64 = 1.15;
 /// No core has more threads (POWER: 8).
-const THREADS_MOST: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// What the slowdowns say.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Siblings {
     pub siblings: BTreeMap<Pair, f64>,
     pub apart: BTreeMap<Pair, f64>,
     pub open: Vec<Pair>,
-    /// Why nothing is said of any pair.
+    /// Why nothing is said about any pair.
     pub cannot_tell: Option<String>,
 }
 
@@ -50,24 +50,25 @@ pub fn siblings(pairs: &Pairs) -> Siblings {
     let medians: Vec<f64> = pairs.medians().into_values().collect();
     let (Some(error), Some(rest)) = (pairs.standard_error(), median(&medians)) else {
         let visits = pairs.least_visits();
-        found.cannot_tell = Some(format!("a pair has {visits} passes, and {LEAST_VISITS} are needed"));
+        found.cannot_tell = Some(format!("a pair has {visits} passes, and {MIN_VISITS} are needed"));
         return found;
     };
     // Of up to three CPUs all pairs may be siblings; else at most a minority are, and the others
     // are what is usual.
     let few = found.cpus.len() <= 3;
-    if rest > MOST_SLOWER.ln() {
-        found.cannot_tell = Some(match few {
-            true => format!(
+    if rest > MAX_SLOWER.ln() {
+        found.cannot_tell = Some(if few {
+            format!(
                 "{} CPUs slow each other by a factor of {:.2}: siblings, or a quota of one CPU; there are no \
                  other CPUs to compare",
                 found.cpus.len(),
                 rest.exp()
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "most pairs slow each other by a factor of {:.2}: a quota, steal or other work, not the cores",
                 rest.exp()
-            ),
+            )
         });
         return found;
     }
@@ -111,7 +112,7 @@ fn contradiction(found: &Siblings) -> Option<String> {
     let words = |core: &[u32]| core.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let odd = found.cores().into_iter().find(|core| {
         let pairs = core.iter().enumerate().flat_map(|(at, a)| core[at + 1..].iter().map(move |b| (*a, *b)));
-        core.len() > THREADS_MOST || pairs.into_iter().any(|pair| found.apart.contains_key(&pair))
+        core.len() > MAX_THREADS || pairs.into_iter().any(|pair| found.apart.contains_key(&pair))
     })?;
     Some(format!("CPUs {} slow each other, but not in all pairs: this is not a shared core", words(&odd)))
 }

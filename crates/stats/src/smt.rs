@@ -1,5 +1,5 @@
 //! How much of its cores a machine with SMT uses, and how much more work fits: what CPU% does not
-//! tell.
+//! report.
 //!
 //! Linux counts each sibling of a core as a CPU of its own. Here a core is one thing that can do
 //! `s` times the work of one busy sibling while all its siblings are busy; `s` is the [`Yield`].
@@ -23,7 +23,7 @@ pub use crossing::{Cross, Crossing, crossing};
 pub use curve::{Capacity, Curve, Gap, Pass, Point, pack_first, spread_first};
 pub use sentence::{Sentence, USUAL_MARGIN};
 pub use usage::{CoreUse, Counting, Further, Used, Window, clocked_up_to, used};
-pub use watch::{Seen, Watch, Watched};
+pub use watch::{ObservedUse, Watch, Watched};
 pub use yields::{Estimated, Method, YieldPass, Yields, estimate_yield};
 
 #[cfg(test)]

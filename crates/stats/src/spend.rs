@@ -20,14 +20,14 @@ use super::series::{Process, Series};
 
 /// A half-width counts as reached by visits that are planned where it comes to this share of what
 /// is asked.
-const AIM: f64 = 0.9;
+const TARGET_SHARE: f64 = 0.9;
 
-/// Above [`GUARDED`] visits come in so many at once, and are looked at after the last.
-const AT_ONCE: usize = 3;
+/// Above [`GUARDED`] visits come in this many at once, and are looked at after the last.
+const VISITS_PER_ROUND: usize = 3;
 
 /// What a run asks of its series.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked {
+pub struct PrecisionTargets {
     /// Relative half-width of a trusted figure, and of a rough one.
     pub trusted: f64,
     pub rough: f64,
@@ -37,7 +37,7 @@ pub struct Asked {
 
 /// How well a series is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
+pub struct SeriesPrecision {
     /// Processes that gave values, and those of them that count: the others had another thread on
     /// their core.
     pub visits: usize,
@@ -50,9 +50,9 @@ pub struct Known {
     pub half_width: f64,
 }
 
-impl Known {
+impl SeriesPrecision {
     /// `None` without an interval, or for values that have no logarithm.
-    pub fn of(series: &Series, common: Option<Common>) -> Option<Known> {
+    pub fn of(series: &Series, common: Option<Common>) -> Option<SeriesPrecision> {
         let processes: Vec<&Process> =
             series.processes.iter().filter(|process| !process.values.is_empty()).collect();
         let values: Vec<Vec<f64>> = processes.iter().map(|process| process.values.clone()).collect();
@@ -79,10 +79,10 @@ impl Known {
             return None;
         }
         let spread = variance(&logarithms)?.sqrt();
-        Some(Known { visits: processes.len(), processes: medians.len(), spread, wider, half_width })
+        Some(SeriesPrecision { visits: processes.len(), processes: medians.len(), spread, wider, half_width })
     }
 
-    /// Half-width to be expected after so many further visits, of which as many count as of those
+    /// Half-width to be expected after this many further visits, of which as many count as of those
     /// before.
     fn expected(&self, visits: usize) -> Option<f64> {
         let counted = visits * self.processes / self.visits.max(1);
@@ -94,11 +94,12 @@ impl Known {
 /// series that they would make trusted (half as much for rough), a second. `None` where no number
 /// of visits makes any: all are known well enough, or none can be. `visit_s` is what a visit takes,
 /// s.
-pub fn gain(series: &[Known], visit_s: f64, asked: &Asked) -> Option<f64> {
+pub fn gain(series: &[SeriesPrecision], visit_s: f64, asked: &PrecisionTargets) -> Option<f64> {
     let have = series.iter().map(|known| known.visits).max()?;
     let better = |limit: f64, visits: usize| {
-        let becomes = |known: &&Known| {
-            known.half_width > limit && known.expected(visits).is_some_and(|half| half <= AIM * limit)
+        let becomes = |known: &&SeriesPrecision| {
+            known.half_width > limit
+                && known.expected(visits).is_some_and(|half| half <= TARGET_SHARE * limit)
         };
         series.iter().filter(becomes).count() as f64
     };
@@ -121,7 +122,7 @@ pub fn firm(middle: f64, [low, high]: [f64; 2]) -> [f64; 2] {
 
 /// What can be visited by itself: a case, or single points of one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct VisitPart {
     /// The place of the case in the plan.
     pub case: usize,
     /// `None`: all of its points.
@@ -130,29 +131,29 @@ pub struct Part {
 
 /// A case of several points is visited in parts from this length of a visit on, s ...
 const LONG_VISIT_S: f64 = 0.15;
-/// ... of which so much is the start of a process, whatever it measures.
+/// ... of which this much is the start of a process, whatever it measures.
 const START_S: f64 = 0.02;
 
 /// What a run's further visits are for.
-pub struct Wanted<'a> {
-    pub asked: Asked,
+pub struct VisitGoals<'a> {
+    pub asked: PrecisionTargets,
     /// Keys of series that are visited before all others: limits rest on them.
     pub first: &'a [String],
 }
 
 /// The parts of a run that gain from another visit: those that come first, the least visited before
-/// others, then the most worthwhile. `all` are the run's series, `visit_s` tells what a whole visit
-/// of a case takes, s, and `divisible` whether its points can be visited one by one.
+/// others, then the most worthwhile. `all` are the run's series, `visit_s` gives what a whole
+/// visit of a case takes, s, and `divisible` whether its points can be visited one by one.
 pub fn worthwhile(
     all: &[Series],
     machine: &Machine,
-    wanted: &Wanted,
+    wanted: &VisitGoals,
     visit_s: impl Fn(usize) -> f64,
     divisible: impl Fn(usize) -> bool,
-) -> Vec<Part> {
+) -> Vec<VisitPart> {
     let asked = &wanted.asked;
     let common = run_clock(all, machine).and_then(|clock| clock.common());
-    let mut parts: Vec<(Part, Worth)> = Vec::new();
+    let mut parts: Vec<(VisitPart, VisitReason)> = Vec::new();
     for own in all.chunk_by(|one, other| one.planned == other.planned) {
         let is_first = |series: &Series| wanted.first.contains(&series.key);
         let counts = |series: &&Series| series.metric.headline || is_first(series);
@@ -168,18 +169,20 @@ pub fn worthwhile(
             };
             let first = series.iter().filter(|series| is_first(series)).map(visits).max();
             if let Some(visits) = first.filter(|visits| *visits < asked.most) {
-                return Some(Worth::First { visits });
+                return Some(VisitReason::First { visits });
             }
             let core = |series: &&&Series| common.filter(|_| is_core_bound(series, machine));
             let headline = series.iter().filter(|series| series.metric.headline);
-            let known: Vec<Known> = headline.filter_map(|series| Known::of(series, core(series))).collect();
+            let known: Vec<SeriesPrecision> =
+                headline.filter_map(|series| SeriesPrecision::of(series, core(series))).collect();
             let have = known.iter().map(|known| known.visits).max().unwrap_or(0);
-            let within =
-                have > *GUARDED.end() && !(have - GUARDED.end()).is_multiple_of(AT_ONCE) && have < asked.most;
+            let within = have > *GUARDED.end()
+                && !(have - GUARDED.end()).is_multiple_of(VISITS_PER_ROUND)
+                && have < asked.most;
             if within {
-                Some(Worth::Rate(f64::INFINITY))
+                Some(VisitReason::Rate(f64::INFINITY))
             } else {
-                gain(&known, visit_s, asked).map(Worth::Rate)
+                gain(&known, visit_s, asked).map(VisitReason::Rate)
             }
         };
         if points.len() > 1 && whole_s > LONG_VISIT_S && divisible(case) {
@@ -187,11 +190,11 @@ pub fn worthwhile(
             for point in points {
                 let of_point: Vec<&&Series> =
                     counted.iter().filter(|series| series.point == *point).collect();
-                let part = Part { case, point: Some(point.clone()) };
+                let part = VisitPart { case, point: Some(point.clone()) };
                 parts.extend(worth(&of_point, visit_s).map(|worth| (part, worth)));
             }
         } else {
-            let whole = Part { case, point: None };
+            let whole = VisitPart { case, point: None };
             parts.extend(worth(&counted.iter().collect::<Vec<_>>(), whole_s).map(|worth| (whole, worth)));
         }
     }
@@ -201,20 +204,20 @@ pub fn worthwhile(
 
 /// Why a part is visited again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Worth {
+enum VisitReason {
     /// A limit rests on it.
     First { visits: usize },
     /// Series that a second of visits makes precise.
     Rate(f64),
 }
 
-impl Worth {
-    fn order(&self, other: &Worth) -> Ordering {
+impl VisitReason {
+    fn order(&self, other: &VisitReason) -> Ordering {
         match (self, other) {
-            (Worth::First { visits: own }, Worth::First { visits }) => own.cmp(visits),
-            (Worth::First { .. }, Worth::Rate(_)) => Ordering::Less,
-            (Worth::Rate(_), Worth::First { .. }) => Ordering::Greater,
-            (Worth::Rate(own), Worth::Rate(rate)) => rate.total_cmp(own),
+            (VisitReason::First { visits: own }, VisitReason::First { visits }) => own.cmp(visits),
+            (VisitReason::First { .. }, VisitReason::Rate(_)) => Ordering::Less,
+            (VisitReason::Rate(_), VisitReason::First { .. }) => Ordering::Greater,
+            (VisitReason::Rate(own), VisitReason::Rate(rate)) => rate.total_cmp(own),
         }
     }
 }
@@ -230,16 +233,16 @@ pub fn part_s(whole_s: f64, points: usize, of: usize) -> f64 {
 mod tests {
     use super::*;
 
-    const QUICK: Asked = Asked { trusted: 0.03, rough: 0.10, most: 30 };
+    const QUICK: PrecisionTargets = PrecisionTargets { trusted: 0.03, rough: 0.10, most: 30 };
 
-    fn known(processes: usize, spread: f64) -> Known {
+    fn known(processes: usize, spread: f64) -> SeriesPrecision {
         let half_width = reach(processes).expect("enough") * spread;
-        Known { visits: processes, processes, spread, wider: 0.0, half_width }
+        SeriesPrecision { visits: processes, processes, spread, wider: 0.0, half_width }
     }
 
     #[test]
     fn a_second_goes_where_it_makes_most_series_precise() {
-        let worth = |series: &[Known], visit_s: f64| gain(series, visit_s, &QUICK).unwrap_or(0.0);
+        let worth = |series: &[SeriesPrecision], visit_s: f64| gain(series, visit_s, &QUICK).unwrap_or(0.0);
         // 2.5 % apart: 3.7 % with five processes; 2.7 % needs seven.
         let near = known(5, 0.025);
         assert!((worth(&[near], 1.0) - 0.5).abs() < 1e-9);
@@ -256,25 +259,25 @@ mod tests {
             assert_eq!(gain(&[series], 1.0, &QUICK), None, "{series:?}");
         }
         // What the shift to another clock adds does not shrink with more processes.
-        assert_eq!(gain(&[Known { wider: 0.2, ..known(5, 0.02) }], 1.0, &QUICK), None);
+        assert_eq!(gain(&[SeriesPrecision { wider: 0.2, ..known(5, 0.02) }], 1.0, &QUICK), None);
         assert_eq!(gain(&[], 1.0, &QUICK), None);
     }
 
     #[test]
     fn visits_beside_another_thread_are_expected_to_count_for_nothing() {
         // Half of ten visits counted: the two processes that make it precise cost four visits.
-        let half = Known { visits: 10, ..known(5, 0.025) };
+        let half = SeriesPrecision { visits: 10, ..known(5, 0.025) };
         assert!((gain(&[half], 1.0, &QUICK).unwrap_or(0.0) - 0.25).abs() < 1e-9);
         // One that never counts ends with the most that are made.
-        assert_eq!(gain(&[Known { visits: 30, ..half }], 1.0, &QUICK), None);
+        assert_eq!(gain(&[SeriesPrecision { visits: 30, ..half }], 1.0, &QUICK), None);
     }
 
     #[test]
     fn what_limits_rest_on_comes_first_and_the_least_visited_before_others() {
-        let (few, many) = (Worth::First { visits: 5 }, Worth::First { visits: 9 });
-        let mut all = [Worth::Rate(0.5), many, Worth::Rate(f64::INFINITY), few];
+        let (few, many) = (VisitReason::First { visits: 5 }, VisitReason::First { visits: 9 });
+        let mut all = [VisitReason::Rate(0.5), many, VisitReason::Rate(f64::INFINITY), few];
         all.sort_by(|one, other| one.order(other));
-        assert_eq!(all, [few, many, Worth::Rate(f64::INFINITY), Worth::Rate(0.5)]);
+        assert_eq!(all, [few, many, VisitReason::Rate(f64::INFINITY), VisitReason::Rate(0.5)]);
         // Twice as wide on either side of its own middle.
         assert_eq!(firm(10.0, [9.0, 12.0]), [8.0, 14.0]);
     }

@@ -25,7 +25,7 @@ pub struct Step {
 }
 
 /// Hashed addresses, pages' colours, a victim cache and prefetching move a size beyond what a curve
-/// can tell: what lies within this factor of the bounds agrees with them.
+/// can report: what lies within this factor of the bounds agrees with them.
 const BLUR: f64 = 1.25;
 
 impl Step {
@@ -58,7 +58,7 @@ impl Steps {
 const POINTS: std::ops::RangeInclusive<usize> = 6..=256;
 /// More steps than any machine has: three caches, one behind them, and what address translation
 /// adds.
-const MOST_STEPS: usize = 6;
+const MAX_STEPS: usize = 6;
 /// How misses set in at a cache's size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
@@ -215,7 +215,7 @@ impl Fit {
         let bic =
             |left: f64, steps: usize| n * (left / n + MISFIT * MISFIT).ln() + 3.0 * steps as f64 * n.ln();
         let (mut chosen, mut best) = (Vec::new(), (Vec::new(), bic(dot(&alone, &alone), 0)));
-        while chosen.len() < MOST_STEPS && 3 * (chosen.len() + 1) < self.x.len() {
+        while chosen.len() < MAX_STEPS && 3 * (chosen.len() + 1) < self.x.len() {
             let Some((added, mut left)) = self.best_beside(&chosen) else { break };
             chosen.push(added);
             for _ in 0..4 {
@@ -249,7 +249,7 @@ impl Fit {
             .chain(chosen.iter().map(|index| &self.candidates[*index].column))
             .collect();
         let mut rises = vec![0.0; columns.len()];
-        // By Gram and Schmidt, each column last in turn: there are few.
+        // By Gram and Schmidt, each column last alternately: there are few.
         for (own, rise) in rises.iter_mut().enumerate() {
             let mut basis: Vec<Vec<f64>> = Vec::new();
             for column in
@@ -283,8 +283,8 @@ fn levels(fit: &Fit, chosen: &[usize]) -> Steps {
         let mut others = chosen.to_vec();
         others.remove(place);
         let own = &fit.candidates[*index];
-        // What stands between two points cannot be told apart from sharper or softer steps of its
-        // neighbours.
+        // What stands between two points cannot be distinguished from sharper or softer steps of
+        // its neighbours.
         let (mut low, mut high) = fit.around(own.at);
         let mut missing = misses(end, own.at, own.shape);
         for (candidate, left) in fit.candidates.iter().zip(fit.residuals(&others)) {

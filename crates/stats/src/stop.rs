@@ -20,7 +20,7 @@ pub const STOP_CONFIDENCE: f64 = 0.99;
 /// estimate of what is needed from few processes is off by a factor of two easily.
 pub const HOPELESS: f64 = 2.0;
 /// And only from this many processes on.
-pub const LEAST_FOR_HOPELESS: usize = 20;
+pub const MIN_FOR_HOPELESS: usize = 20;
 
 /// What is asked of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +97,7 @@ pub fn decide(processes: &[Vec<f64>], target: Target, seed: u64) -> Decision {
         return Decision::Enough;
     }
     let needed = runs_needed(estimate.cv_robust.unwrap_or(0.0), target.precision, STOP_CONFIDENCE);
-    if needed as f64 > HOPELESS * target.most as f64 && n >= LEAST_FOR_HOPELESS {
+    if needed as f64 > HOPELESS * target.most as f64 && n >= MIN_FOR_HOPELESS {
         return Decision::MoreWontHelp(Futility::TooWide { needed });
     }
     ended(go)

@@ -1,5 +1,5 @@
 //! What a sweep over one or two knobs shows: whether they matter, where the response falls, is
-//! ragged or flat, and which settings are best as far as the looks can tell.
+//! ragged or flat, and which settings are best as far as the observations show.
 //!
 //! Every pass visits all cells in a fresh random order, and the control (the default setting) again
 //! and again between them. All is done on natural logarithms: `ln value = cell + drift(time) +
@@ -7,27 +7,27 @@
 //! little about one cell's own.
 
 mod advice;
-mod asked;
-pub mod asking;
 mod best;
 mod ending;
 pub mod fit;
+pub mod grid_data;
+mod hypotheses;
 mod matters;
 mod pareto;
 mod regions;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, Advised, Area, Change, WORSE_MOST, advice};
-pub use asked::{Answer, Asked};
+pub use advice::{Advice, Advised, Area, Change, MAX_RESPONSE_LOSS, advice};
 pub use ending::Ending;
+pub use hypotheses::{Hypothesis, TestResult};
 pub use matters::Matters;
-pub use pareto::{Spot, pareto};
+pub use pareto::{ParetoPoint, pareto};
 pub use regions::{Direction, Kind, Region, Segment, segments};
 
 use model::Better;
 
-use self::fit::{Fit, Passes, Point, fit};
+use self::fit::{Fit, PassLevels, Point, fit};
 use super::order::Interval;
 use super::tails::t_quantile;
 
@@ -46,7 +46,7 @@ impl Shape {
 
 /// One visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct Observation {
     /// From 0; `shape.cells()` is the control where the default setting is no cell of the grid.
     pub cell: usize,
     pub pass: u32,
@@ -73,7 +73,7 @@ pub struct Question<'a> {
     pub knobs: [Knob<'a>; 2],
     /// The cell of the default setting, `shape.cells()` where it is none of the grid.
     pub control: usize,
-    pub looks: &'a [Look],
+    pub observations: &'a [Observation],
     pub better: Better,
     pub seed: u64,
 }
@@ -87,7 +87,7 @@ pub struct Level {
     pub interval: Interval,
     /// The cell's own error (without the control's): 1.96 of it are half its 95 % interval.
     pub error: f64,
-    /// Looks that count.
+    /// Observations that count.
     pub n: usize,
 }
 
@@ -95,43 +95,44 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Surface {
     /// The grid's cells, then the control where it is none of them; `None` where a cell has no
-    /// looks.
+    /// observations.
     pub levels: Vec<Option<Level>>,
-    /// In the metric's unit, at the middle of the drift: the geometric mean of the control's looks.
+    /// In the metric's unit, at the middle of the drift: the geometric mean of the control's
+    /// observations.
     pub control_level: f64,
-    /// Relative standard deviation of one look with the drift taken out.
+    /// Relative standard deviation of one observation with the drift taken out.
     pub noise: f64,
     /// Highest over lowest of the fitted drift, less 1; 0 where none can be shown.
     pub drift: f64,
-    /// Looks that lay too far from all others to count.
+    /// Observations that lay too far from all others to count.
     pub aside: usize,
-    /// What was asked of all looks together: of each knob, then of both.
-    pub answers: Vec<Answer>,
+    /// What was asked of all observations together: of each knob, then of both.
+    pub test_results: Vec<TestResult>,
     pub matters: Matters,
     /// In the order of their first cells.
     pub regions: Vec<Region>,
-    /// Cells of the grid: the best, then all that cannot be told apart from it (at 95 % together
+    /// Cells of the grid: the best, then all that cannot be distinguished from it (at 95 % together
     /// the true best is among them), the better ones first. Empty where no side is better.
     pub best: Vec<usize>,
     /// What all of this rests on.
     pub fitted: Fit,
-    /// What is left of the looks, scaled to a variance of one ([`Fit::scaled_residuals`]).
+    /// What is left of the observations, scaled to a variance of one ([`Fit::scaled_residuals`]).
     pub residuals: Vec<f64>,
 }
 
 impl Surface {
-    /// The smallest effect of a knob that would have been told, as a logarithm.
-    pub fn seen(&self) -> Option<f64> {
-        asked::seen(&self.answers)
+    /// The smallest effect of a knob that would have been detected, as a logarithm.
+    pub fn detectable_effect(&self) -> Option<f64> {
+        hypotheses::detectable_effect(&self.test_results)
     }
 }
 
 /// Most cells of a grid: a map of 64 × 64.
-const MOST: usize = 4096;
+const MAX_CELLS: usize = 4096;
 
-/// What the looks say. Looks with values that are not finite and positive are left out, and those
-/// of no cell; `None` where the control or all cells but one have no looks, where no pass is
-/// repeated, and for grids of more than 4096 cells.
+/// What the observations say. Observations with values that are not finite and positive are left
+/// out, and those of no cell; `None` where the control or all cells but one have no observations,
+/// where no pass is repeated, and for grids of more than 4096 cells.
 pub fn surface(question: &Question) -> Option<Surface> {
     let (points, fitted) = fitted(question)?;
     let (cells, all) = (question.shape.cells(), question.all_cells());
@@ -149,12 +150,10 @@ pub fn surface(question: &Question) -> Option<Surface> {
     if grid.iter().flatten().count() < 2 {
         return None;
     }
-    let answers = asked::answers(&points, question.shape, &question.knobs, &fitted, question.seed);
-    let matters = matters::matters(cells, &fitted, &answers);
-    let regions = match matters.yes {
-        true => regions::regions(question.shape, grid),
-        false => regions::one_flat(grid),
-    };
+    let test_results =
+        hypotheses::test_results(&points, question.shape, &question.knobs, &fitted, question.seed);
+    let matters = matters::matters(cells, &fitted, &test_results);
+    let regions = if matters.yes { regions::regions(question.shape, grid) } else { regions::one_flat(grid) };
     let (lowest, highest) = fitted
         .drift
         .iter()
@@ -165,7 +164,7 @@ pub fn surface(question: &Question) -> Option<Surface> {
         drift: (highest - lowest).exp() - 1.0,
         aside: fitted.kept.iter().filter(|kept| !**kept).count(),
         best: best::best(&points, &fitted, cells, question.better, question.seed),
-        answers,
+        test_results,
         matters,
         regions,
         levels,
@@ -174,15 +173,15 @@ pub fn surface(question: &Question) -> Option<Surface> {
     })
 }
 
-/// The smallest effect of a knob, as a logarithm, that these looks would have told, whatever they
-/// say: what [`Surface::seen`] gives, without its permutations.
-pub fn seen(question: &Question) -> Option<f64> {
+/// The smallest effect of a knob, as a logarithm, that these observations would have detected,
+/// whatever they say: what [`Surface::detectable_effect`] gives, without its permutations.
+pub fn detectable_effect(question: &Question) -> Option<f64> {
     let (_, fitted) = fitted(question)?;
     let known = (0..question.shape.cells()).filter(|cell| fitted.count(*cell) > 0).count();
     if known < 2 {
         return None;
     }
-    asked::seen(&asked::questions(question.shape, &question.knobs, &fitted))
+    hypotheses::detectable_effect(&hypotheses::questions(question.shape, &question.knobs, &fitted))
 }
 
 impl Question<'_> {
@@ -193,18 +192,18 @@ impl Question<'_> {
     }
 }
 
-/// The looks that count, fitted.
+/// The observations that count, fitted.
 fn fitted(question: &Question) -> Option<(Vec<Point>, Fit)> {
-    Some(question.shape.cells()).filter(|cells| *cells <= MOST)?;
+    Some(question.shape.cells()).filter(|cells| *cells <= MAX_CELLS)?;
     let all = question.all_cells();
     let sound =
-        |look: &&Look| look.cell < all && look.value > 0.0 && look.value.is_finite() && look.at.is_finite();
+        |one: &&Observation| one.cell < all && one.value > 0.0 && one.value.is_finite() && one.at.is_finite();
     let points: Vec<Point> = question
-        .looks
+        .observations
         .iter()
         .filter(sound)
-        .map(|look| Point { cell: look.cell, pass: look.pass, at: look.at, log: look.value.ln() })
+        .map(|one| Point { cell: one.cell, pass: one.pass, at: one.at, log: one.value.ln() })
         .collect();
-    let fitted = fit(&points, all, Passes::Alike)?;
+    let fitted = fit(&points, all, PassLevels::Shared)?;
     Some((points, fitted))
 }

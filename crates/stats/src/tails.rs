@@ -105,7 +105,7 @@ pub fn sign_test(successes: usize, n: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// p of a permutation test, of which `exceeds` makes one permutation and tells whether its
+/// p of a permutation test, of which `exceeds` makes one permutation and reports whether its
 /// statistic is at least the observed one. Stops early once 20 did (Besag & Clifford 1991: p is
 /// valid either way), so that data without an effect costs about 40 permutations; else `most` are
 /// made.

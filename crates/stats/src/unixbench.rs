@@ -136,7 +136,7 @@ mod tests {
         let found = classic(&[8.0, 1.0, 2.0]).expect("positive");
         assert!((found.score - 4.0).abs() < 1e-12 && (found.kept, found.dropped) == (2, 1));
         assert_eq!(classic(&[0.0, 1.0]), None);
-        // A zero among the worst third is what nobody is told of.
+        // A zero among the worst third is what no one is reported of.
         assert!(classic(&[0.0, 1.0, 1.0]).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! From what is known of a series to one word and one sentence: whether its number can be believed.
+//! From what is known of a series to one word and one sentence: whether its number can be trusted.
 //!
 //! What the environment did, and what rules find out, is added later by others; this is what the
 //! values say.

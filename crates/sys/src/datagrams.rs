@@ -1,4 +1,4 @@
-//! Many datagrams a call, and segmentation left to the kernel or the card.
+//! Many datagrams per system call, and segmentation by the kernel or the network card.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -6,18 +6,18 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Buffers of equal size, sent or received together by `sendmmsg` and `recvmmsg`.
 pub struct Batch {
     bytes: Vec<u8>,
-    each: usize,
+    buffer_bytes: usize,
     lengths: Vec<usize>,
 }
 
-/// More are not passed in one call.
-pub const MOST: usize = 32;
+/// Largest number of buffers in one call.
+pub const MAX_BUFFERS: usize = 32;
 
 impl Batch {
-    /// `count` (up to [`MOST`]) buffers of `each` bytes.
-    pub fn new(count: usize, each: usize) -> Batch {
-        let count = count.clamp(1, MOST);
-        Batch { bytes: vec![0; count * each], each, lengths: vec![0; count] }
+    /// `count` buffers (at most [`MAX_BUFFERS`]) of `buffer_bytes` bytes.
+    pub fn new(count: usize, buffer_bytes: usize) -> Batch {
+        let count = count.clamp(1, MAX_BUFFERS);
+        Batch { bytes: vec![0; count * buffer_bytes], buffer_bytes, lengths: vec![0; count] }
     }
 
     pub fn count(&self) -> usize {
@@ -25,32 +25,33 @@ impl Batch {
     }
 
     pub fn buffer_mut(&mut self, index: usize) -> &mut [u8] {
-        &mut self.bytes[index * self.each..(index + 1) * self.each]
+        &mut self.bytes[index * self.buffer_bytes..(index + 1) * self.buffer_bytes]
     }
 
-    /// What the last call received in this buffer.
+    /// The bytes that the last call received in this buffer.
     pub fn received(&self, index: usize) -> &[u8] {
-        let at = index * self.each;
-        &self.bytes[at..at + self.lengths[index].min(self.each)]
+        let start = index * self.buffer_bytes;
+        &self.bytes[start..start + self.lengths[index].min(self.buffer_bytes)]
     }
 
-    /// Sends the first `length` bytes of each buffer over a connected socket; how many buffers
-    /// went.
+    /// Sends the first `length` bytes of each buffer over a connected socket; returns the number of
+    /// buffers sent.
     pub fn send(&mut self, socket: BorrowedFd, length: usize) -> io::Result<usize> {
-        let length = length.min(self.each);
+        let length = length.min(self.buffer_bytes);
         self.call(length, |headers, count| {
-            // SAFETY: every header points to one vector, and that into our buffers; all outlive the
-            // call, which only reads them.
+            // SAFETY: every header points to one vector, which points into this batch's buffers; all
+            // outlive the call, which only reads them.
             unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) }
         })
     }
 
-    /// Waits for at least one datagram and takes what else is there; how many buffers were filled.
+    /// Waits for one datagram and receives all that have arrived; returns the number of buffers
+    /// filled.
     pub fn receive(&mut self, socket: BorrowedFd) -> io::Result<usize> {
-        let each = self.each;
-        self.call(each, |headers, count| {
-            // SAFETY: as above; the kernel writes no more than a vector's length into our buffers,
-            // which nobody else reaches meanwhile. No time limit is given.
+        let length = self.buffer_bytes;
+        self.call(length, |headers, count| {
+            // SAFETY: as above; the kernel writes no more than a vector's length into the buffers,
+            // which `&mut self` borrows exclusively. No time limit is given.
             unsafe {
                 libc::recvmmsg(
                     socket.as_raw_fd(),
@@ -70,12 +71,12 @@ impl Batch {
     ) -> io::Result<usize> {
         let count = self.count();
         // SAFETY: all zeroes are valid vectors and headers: no address, no memory.
-        let (mut vectors, mut headers): ([libc::iovec; MOST], [libc::mmsghdr; MOST]) =
+        let (mut vectors, mut headers): ([libc::iovec; MAX_BUFFERS], [libc::mmsghdr; MAX_BUFFERS]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let base = self.bytes.as_mut_ptr();
         for (index, (vector, header)) in vectors.iter_mut().zip(&mut headers).take(count).enumerate() {
-            // SAFETY: `count` buffers of `each` bytes lie in `bytes`.
-            vector.iov_base = unsafe { base.add(index * self.each) }.cast();
+            // SAFETY: `bytes` contains `count` buffers of `buffer_bytes` bytes.
+            vector.iov_base = unsafe { base.add(index * self.buffer_bytes) }.cast();
             vector.iov_len = length;
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
@@ -92,20 +93,20 @@ impl Batch {
     }
 }
 
-/// Every datagram sent from now on is cut into ones of so many bytes by the kernel or the card
-/// (`UDP_SEGMENT`, 4.18); 0: none is.
+/// Makes the kernel or the card cut every buffer sent from now on into datagrams of this size
+/// (`UDP_SEGMENT`, Linux 4.18); 0 switches it off.
 pub fn segment(socket: BorrowedFd, bytes: u32) -> io::Result<()> {
     option(socket, libc::UDP_SEGMENT, bytes)
 }
 
-/// Datagrams of equal size from one sender may be received as one (`UDP_GRO`, 5.0).
+/// Permits the kernel to deliver datagrams of equal size from one sender as one buffer (`UDP_GRO`,
+/// Linux 5.0).
 pub fn coalesce(socket: BorrowedFd) -> io::Result<()> {
     option(socket, libc::UDP_GRO, 1)
 }
 
-/// What the kernel has thrown away so far because this socket's buffer was full (`SO_MEMINFO`,
-/// 4.12), modulo 2^32. It counts buffers: of datagrams that came in one ([`coalesce`]) all are
-/// gone, and one is counted.
+/// Buffers that the kernel has dropped because this socket's buffer was full (`SO_MEMINFO`, Linux
+/// 4.12), modulo 2^32. A buffer of several datagrams ([`coalesce`]) counts once.
 pub fn dropped(socket: BorrowedFd) -> io::Result<u32> {
     // linux/sock_diag.h: SK_MEMINFO_DROPS is the ninth word.
     const DROPS: usize = 8;
@@ -152,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_arrives_whole_and_in_order() {
+    fn a_batch_arrives_complete_and_in_order() {
         let (one, other) = pair();
         let mut sends = Batch::new(8, 100);
         for index in 0..8 {
             sends.buffer_mut(index).fill(index as u8 + 1);
         }
         assert_eq!(sends.send(one.as_fd(), 60).expect("sent"), 8);
-        let mut receives = Batch::new(MOST, 2000);
+        let mut receives = Batch::new(MAX_BUFFERS, 2000);
         let mut got = Vec::new();
         while got.len() < 8 {
             let count = receives.receive(other.as_fd()).expect("received");
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_socket_counts_what_it_throws_away() {
+    fn a_full_socket_counts_dropped_buffers() {
         let (one, other) = pair();
         let before = match dropped(other.as_fd()) {
             Ok(count) => count,
@@ -184,8 +185,8 @@ mod tests {
         let mut bytes = [0; 2000];
         other.set_nonblocking(true).expect("no waiting");
         let arrived = std::iter::from_fn(|| other.recv(&mut bytes).ok()).count();
-        let lost = dropped(other.as_fd()).expect("told").wrapping_sub(before) as usize;
-        assert!(lost > 50 && lost + arrived == 100, "{lost} of 100 thrown away, {arrived} arrived");
+        let lost = dropped(other.as_fd()).expect("counted").wrapping_sub(before) as usize;
+        assert!(lost > 50 && lost + arrived == 100, "{lost} of 100 dropped, {arrived} arrived");
     }
 
     #[test]

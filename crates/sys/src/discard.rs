@@ -1,5 +1,4 @@
-//! Telling a block device that it need not keep what is somewhere: a discard, which `TRIM`, `UNMAP`
-//! and `Deallocate` are.
+//! Discard (TRIM, UNMAP, Deallocate): a block device may forget the content of a range.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,17 +6,16 @@ use std::os::fd::{AsFd, AsRawFd};
 /// `_IO(0x12, 119)` of linux/fs.h.
 const BLKDISCARD: u32 = 0x1277;
 
-/// Discards so many bytes of a block device from `offset` on, both whole blocks of the device's; it
-/// must be open for writing. Returns when the device has answered; EOPNOTSUPP where it has no
-/// discard, ENOTTY where it is no block device.
+/// Discards `bytes` bytes of a block device from `offset` on, both multiples of its block size. The
+/// device must be open for writing. Returns when it has answered; EOPNOTSUPP: it has no discard,
+/// ENOTTY: no block device.
 ///
-/// fallocate is no way to this: a hole that is punched into a device is zeros written to it.
+/// fallocate is no alternative: for a hole in a device the kernel may write zeros.
 pub fn discard(device: impl AsFd, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
     // SAFETY: the kernel reads two 64-bit numbers, which live until the call has returned, and
-    // writes to no memory of ours.
-    let result = unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKDISCARD as _, range.as_ptr()) };
-    match result {
+    // writes no memory of this process.
+    match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKDISCARD as _, range.as_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

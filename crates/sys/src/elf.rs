@@ -1,5 +1,5 @@
-//! Executable files of a few hundred bytes, made here; and what programs of the system say of their
-//! dynamic linker.
+//! Builds executable files of a few hundred bytes, and reads which dynamic linker and C library the
+//! system's programs use.
 
 use std::io;
 use std::path::Path;
@@ -13,18 +13,20 @@ const MACHINE: u64 = 62;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u64 = 183;
 
-const HEADER: u64 = 64;
-const ENTRY: u64 = 56;
-/// Where the file lies in memory: a multiple of every page size.
+/// Size of the file's header, bytes.
+const HEADER_BYTES: u64 = 64;
+/// Size of an entry of the segment table, bytes.
+const ENTRY_BYTES: u64 = 56;
+/// Address of the file's start in memory: a multiple of every page size.
 pub const BASE: u64 = 0x40_0000;
-/// The largest page size.
-pub const PAGE: u64 = 0x1_0000;
+/// The largest page size, bytes.
+pub const PAGE_BYTES: u64 = 0x1_0000;
 
 pub const LOAD: u64 = 1;
 pub const DYNAMIC: u64 = 2;
 pub const INTERPRETER: u64 = 3;
 const GNU_STACK: u64 = 0x6474_e551;
-/// What the dynamic linker makes read-only when it has filled it in.
+/// GNU_RELRO: the dynamic linker fills it in, then makes it read-only.
 pub const PROTECTED: u64 = 0x6474_e552;
 
 pub const READABLE: u64 = 4;
@@ -44,7 +46,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Refuses an executable stack.
+    /// Asks for a stack that is not executable.
     pub const STACK: Segment = Segment {
         kind: GNU_STACK,
         flags: READABLE | WRITABLE,
@@ -55,7 +57,7 @@ impl Segment {
         alignment: 16,
     };
 
-    /// The whole file of this length, to be executed.
+    /// A whole file of this length (bytes), executable.
     pub const fn whole(length: u64) -> Segment {
         Segment {
             kind: LOAD,
@@ -64,27 +66,28 @@ impl Segment {
             address: BASE,
             in_file: length,
             in_memory: length,
-            alignment: PAGE,
+            alignment: PAGE_BYTES,
         }
     }
 }
 
-/// Where a file's own content begins behind a table of so many segments.
+/// Offset of a file's content behind the header and a table of this many segments.
 pub const fn code_at(segments: u64) -> u64 {
-    HEADER + segments * ENTRY
+    HEADER_BYTES + segments * ENTRY_BYTES
 }
 
-/// The header and the segment table of an executable that is entered at this offset of its file.
-pub fn header(start: u64, segments: &[Segment]) -> Vec<u8> {
+/// The header and the segment table of an executable whose code starts at this offset in the file.
+pub fn header(code_offset: u64, segments: &[Segment]) -> Vec<u8> {
     let mut image = Vec::new();
     image.extend(b"\x7fELF");
     // 64 bits, little endian, version 1, System V.
     image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let count = segments.len() as u64;
-    // An executable for this machine, version 1; the segment table behind the header, no sections,
-    // no flags, and the sizes of all that.
-    push(&mut image, &[(2, 2), (MACHINE, 2), (1, 4), (BASE + start, 8), (HEADER, 8), (0, 8), (0, 4)]);
-    push(&mut image, &[(HEADER, 2), (ENTRY, 2), (count, 2), (0, 2), (0, 2), (0, 2)]);
+    // Executable, machine, version 1, entry address, offset of the segment table, no sections, no
+    // flags; then sizes and counts.
+    let entry_address = BASE + code_offset;
+    push(&mut image, &[(2, 2), (MACHINE, 2), (1, 4), (entry_address, 8), (HEADER_BYTES, 8), (0, 8), (0, 4)]);
+    push(&mut image, &[(HEADER_BYTES, 2), (ENTRY_BYTES, 2), (count, 2), (0, 2), (0, 2), (0, 2)]);
     for segment in segments {
         push(&mut image, &[(segment.kind, 4), (segment.flags, 4), (segment.offset, 8)]);
         push(&mut image, &[(segment.address, 8), (segment.address, 8)]);
@@ -93,30 +96,31 @@ pub fn header(start: u64, segments: &[Segment]) -> Vec<u8> {
     image
 }
 
-/// Appends numbers of so many bytes.
+/// Appends little-endian numbers; each field is a value and its width in bytes.
 pub fn push(image: &mut Vec<u8>, fields: &[(u64, usize)]) {
     for (value, width) in fields {
         image.extend(&value.to_le_bytes()[..*width]);
     }
 }
 
-/// How programs of the system are linked: by which dynamic linker, with which C library.
+/// The dynamic linker and the C library of a program, without terminating zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Linked {
-    /// Without the zero behind it.
+pub struct Linkage {
+    /// Path of the dynamic linker.
     pub linker: Vec<u8>,
+    /// File name of the C library.
     pub library: Vec<u8>,
 }
 
-/// As a program of the system says; an error says why it does not.
-pub fn linked(program: &Path) -> io::Result<Linked> {
+/// Reads the linkage of an executable file; an error if it is static or no ELF file.
+pub fn linkage_of(program: &Path) -> io::Result<Linkage> {
     let file = rustix::fs::open(program, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let file = content_of(&file)?;
-    let because = |why: &str| io::Error::other(format!("{} {why}", program.display()));
-    read_linked(&file).ok_or_else(|| because("is no program that a dynamic linker loads with a C library"))
+    read_linkage(&content_of(&file)?).ok_or_else(|| {
+        io::Error::other(format!("{} is not linked dynamically with a C library", program.display()))
+    })
 }
 
-fn read_linked(file: &[u8]) -> Option<Linked> {
+fn read_linkage(file: &[u8]) -> Option<Linkage> {
     file.strip_prefix(b"\x7fELF\x02\x01")?;
     let (table, width, count) = (number(file, 32, 8)?, number(file, 54, 2)?, number(file, 56, 2)?);
     let segment = |index: u64| -> Option<Segment> {
@@ -142,20 +146,21 @@ fn read_linked(file: &[u8]) -> Option<Linked> {
     });
     let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != 0).collect();
     let strings = entries.iter().find(|(tag, _)| *tag == STRING_TABLE)?.1;
-    // Where an address lies in the file.
-    let holds = |segment: &&Segment| {
+    // Translates the string table's address into an offset in the file.
+    let contains_strings = |segment: &&Segment| {
         segment.kind == LOAD
             && strings.checked_sub(segment.address).is_some_and(|into| into < segment.in_file)
     };
-    let strings = segments.iter().find(holds).map(|segment| strings - segment.address + segment.offset)?;
+    let segment = segments.iter().find(contains_strings)?;
+    let strings = strings - segment.address + segment.offset;
     let mut libraries = entries.iter().filter(|(tag, _)| *tag == NEEDED);
     let library = libraries.find_map(|(_, name)| {
         text(file, strings.checked_add(*name)?).filter(|name| name.starts_with(b"libc."))
     })?;
-    Some(Linked { linker: linker.to_vec(), library: library.to_vec() })
+    Some(Linkage { linker: linker.to_vec(), library: library.to_vec() })
 }
 
-/// Entries of the dynamic table.
+// Tags of entries of the dynamic table.
 pub const NEEDED: u64 = 1;
 pub const HASH: u64 = 4;
 pub const STRING_TABLE: u64 = 5;
@@ -172,7 +177,7 @@ fn number(file: &[u8], at: u64, width: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// Up to the zero that ends it, and no longer than a path.
+/// The bytes before the next zero; `None` if there is no zero within 4096 bytes.
 fn text(file: &[u8], at: u64) -> Option<&[u8]> {
     let rest = file.get(usize::try_from(at).ok()?..)?;
     let end = rest.iter().take(4096).position(|byte| *byte == 0)?;
@@ -184,28 +189,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_program_is_refused() {
+    fn other_files_are_refused() {
         for bytes in [&b""[..], b"#!/bin/sh", b"\x7fELF\x02\x01", &[0xff; 4096]] {
-            assert_eq!(read_linked(bytes), None);
+            assert_eq!(read_linkage(bytes), None);
         }
-        assert_eq!(read_linked(&header(0, &[Segment::whole(64)])), None, "nothing loads it");
-        assert!(linked(Path::new("/nowhere/at/all")).is_err());
+        assert_eq!(read_linkage(&header(0, &[Segment::whole(64)])), None, "it is static");
+        assert!(linkage_of(Path::new("/nowhere/at/all")).is_err());
     }
 
     #[test]
     fn torn_programs_never_panic() {
         let Ok(shell) = std::fs::read("/bin/sh") else { return };
-        let Some(whole) = read_linked(&shell) else { return };
+        let Some(whole) = read_linkage(&shell) else { return };
         assert!(whole.library.starts_with(b"libc.") && whole.linker.starts_with(b"/"), "{whole:?}");
         for length in (0..shell.len()).step_by(997) {
-            if let Some(torn) = read_linked(&shell[..length]) {
+            if let Some(torn) = read_linkage(&shell[..length]) {
                 assert_eq!(torn, whole);
             }
         }
         for at in 0..shell.len().min(4096) {
             let mut bytes = shell.clone();
             bytes[at] ^= 0xff;
-            let _ = read_linked(&bytes);
+            let _ = read_linkage(&bytes);
         }
     }
 }

@@ -1,7 +1,4 @@
-//! What a network interface's driver tells by the ethtool calls: its name, and which offloads are
-//! on.
-//!
-//! Only questions are asked; nothing here changes a setting.
+//! Driver and offloads of a network interface, by read-only ethtool commands.
 
 use std::ffi::c_char;
 use std::io;
@@ -9,10 +6,10 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-/// The call and its questions, as linux/sockios.h and linux/ethtool.h have them.
+// The ioctl and its commands (linux/sockios.h, linux/ethtool.h).
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const DRIVER: u32 = 0x03;
-/// Those that answer with one number, by the names that ethtool(8) uses.
+/// Commands that return one number, by their names in ethtool(8).
 const SWITCHES: [(&str, u32); 6] = [
     ("rx_checksum", 0x14),
     ("tx_checksum", 0x16),
@@ -46,15 +43,14 @@ struct Driver {
     counts: [u32; 5],
 }
 
-/// Answers as names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload
-/// that it has an answer for. An interface that has no driver of hardware (or is none) answers
-/// less, or nothing.
+/// Names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload that the driver
+/// reports. Interfaces without hardware report fewer or none.
 pub fn settings(interface: &str) -> Vec<(&'static str, String)> {
-    let mut told = Vec::new();
+    let mut settings = Vec::new();
     let Ok(socket) =
         rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
     else {
-        return told;
+        return settings;
     };
     let mut driver = Driver {
         command: DRIVER,
@@ -69,7 +65,7 @@ pub fn settings(interface: &str) -> Vec<(&'static str, String)> {
     if ask(&socket, interface, &mut driver).is_ok() {
         let texts = [("driver", driver.driver), ("firmware", driver.firmware), ("bus", driver.bus)];
         let texts = texts.map(|(name, bytes)| (name, text(&bytes)));
-        told.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()));
+        settings.extend(texts.into_iter().filter(|(_, text)| !text.is_empty()));
     }
     let number = |command: u32| {
         let mut value = Value { command, data: 0 };
@@ -77,13 +73,13 @@ pub fn settings(interface: &str) -> Vec<(&'static str, String)> {
     };
     let switch = |on: bool| if on { "on" } else { "off" }.to_string();
     for (name, command) in SWITCHES {
-        told.extend(number(command).map(|data| (name, switch(data != 0))));
+        settings.extend(number(command).map(|data| (name, switch(data != 0))));
     }
-    told.extend(number(FLAGS).map(|flags| ("lro", switch(flags & LRO != 0))));
-    told
+    settings.extend(number(FLAGS).map(|flags| ("lro", switch(flags & LRO != 0))));
+    settings
 }
 
-/// A structure that an ethtool command reads and fills: it begins with the command's number.
+/// A structure that starts with the number of an ethtool command, which reads and fills it.
 trait Question {}
 impl Question for Value {}
 impl Question for Driver {}
@@ -98,11 +94,9 @@ fn ask<Q: Question>(socket: &impl AsRawFd, interface: &str, question: &mut Q) ->
         *to = from as c_char;
     }
     request.ifr_ifru.ifru_data = std::ptr::from_mut(question).cast();
-    // SAFETY: the request has a name that ends with 0 and points to a structure of the layout that
-    // its command is answered with, which lives until the call returns; the kernel writes no
-    // further than that.
-    let answer = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) };
-    match answer {
+    // SAFETY: the name ends with 0, and the request points to a structure with the layout of its
+    // command, which lives until the call returns; the kernel writes nothing beyond it.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -118,16 +112,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structures_are_as_long_as_the_kernels() {
+    fn structures_have_the_kernels_size() {
         assert_eq!((size_of::<Value>(), size_of::<Driver>()), (8, 196));
     }
 
     #[test]
-    fn every_machine_has_a_loopback_with_offloads() {
-        let told = settings("lo");
+    fn every_host_has_a_loopback_with_offloads() {
+        let found = settings("lo");
         assert!(
-            told.iter().any(|(name, value)| *name == "tso" && (value == "on" || value == "off")),
-            "{told:?}"
+            found.iter().any(|(name, value)| *name == "tso" && (value == "on" || value == "off")),
+            "{found:?}"
         );
         assert!(settings("no-such-interface-name-at-all").is_empty() && settings("").is_empty());
     }

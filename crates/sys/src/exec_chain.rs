@@ -1,5 +1,5 @@
-//! A program that becomes itself again and again, loaded by the dynamic linker with the C library
-//! each time.
+//! A program that replaces itself by `execve` repeatedly; the dynamic linker loads it with the C
+//! library each time.
 
 use std::arch::global_asm;
 use std::io;
@@ -9,17 +9,18 @@ use std::path::Path;
 use rustix::io::{Errno, FdFlags};
 use rustix::pipe::PipeFlags;
 
-use super::elf::{self, Linked, Segment};
+use super::elf::{self, Linkage, Segment};
 use super::program::Program;
-use super::spawn::{self, Ended, Way};
+use super::spawn::{self, Ended, StartMethod};
 
-// Does with the C library what a program does that counts its own starts: turns a number into text
-// and back, asks for the time and for a variable, and writes to its own page of zeros. Then it
-// reads a byte from `input`. An `a`: becomes the program of its own name once more, with its
-// arguments and environment. Any other byte: ends with 42. No byte: ends with 43. A program that
-// could not become itself ends with 44, one whose number came back as another with 45. `code` fills
-// in what stands behind the code. The names are weak: this crate's tests link the crate a second
-// time, through `testkit`.
+// Uses the C library as a program that counts its starts: converts a number to text and back, reads
+// the time and an environment variable, writes to a page of zeros. Then it reads a byte from
+// `input`:
+// - `a`: calls execve with its own path, arguments and environment
+// - any other byte: exits with 42; no byte: exits with 43
+// It exits with 44 if execve fails, with 45 if the number came back wrong. `code` fills in the words
+// behind the code. The symbols are weak because this crate's tests link the crate a second time,
+// through `testkit`.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .rodata.assay_exec_chain, \"a\", @progbits",
@@ -143,11 +144,11 @@ global_asm!(
     ".popsection",
 );
 
-/// The relocation by which the dynamic linker puts a symbol's address into a table.
+/// The type of relocation that makes the dynamic linker write a symbol's address into a table.
 #[cfg(target_arch = "x86_64")]
-const TABLE_ENTRY: u64 = 6;
+const GLOB_DAT: u64 = 6;
 #[cfg(target_arch = "aarch64")]
-const TABLE_ENTRY: u64 = 1025;
+const GLOB_DAT: u64 = 1025;
 
 unsafe extern "C" {
     #[link_name = "assay_exec_chain_begin"]
@@ -156,26 +157,26 @@ unsafe extern "C" {
     static END: u8;
 }
 
-const AGAIN: u8 = b'a';
-const ENOUGH: u8 = b'.';
-/// What it ends with when it has become itself often enough.
+const EXEC: u8 = b'a';
+const EXIT: u8 = b'.';
+/// Exit code after the byte [`EXIT`].
 const CODE: i32 = 42;
 
-/// As many bytes as every pipe holds.
-const MOST_AT_ONCE: u64 = 4096;
+/// Every pipe has at least this capacity, bytes.
+const MAX_ORDERS: u64 = 4096;
 
-/// The program, and the pipe that tells it how often.
+/// The program, and the pipe from which it reads its orders.
 pub struct ExecChain {
     program: Program,
-    tells: OwnedFd,
-    told: OwnedFd,
+    orders_writer: OwnedFd,
+    orders_reader: OwnedFd,
 }
 
-/// How a run of the chain went.
+/// The outcome of a run of the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub ended: Ended,
-    /// Times that the program was to become itself and has not.
+    /// Orders that the program did not read.
     pub left: u64,
 }
 
@@ -185,53 +186,52 @@ impl Run {
     }
 }
 
-/// Whose dynamic linker and C library the program has.
+/// The program uses the dynamic linker and C library of this one.
 const LINKED_AS: &str = "/bin/sh";
 
-/// Why there can be no such program on this system; `None` where it can.
-pub fn lack() -> Option<String> {
-    elf::linked(Path::new(LINKED_AS)).err().map(|why| format!("no program can be linked here: {why}"))
+/// Why this host cannot run the chain; `None` if it can.
+pub fn why_unavailable() -> Option<String> {
+    elf::linkage_of(Path::new(LINKED_AS)).err().map(|why| format!("cannot link a program: {why}"))
 }
 
 impl ExecChain {
-    /// Makes the program and tries it once. It is linked as /bin/sh is: by the same dynamic linker,
-    /// with the same C library.
+    /// Makes the program and tries it once. It uses the dynamic linker and C library of /bin/sh.
     pub fn new() -> io::Result<ExecChain> {
-        let linked = elf::linked(Path::new(LINKED_AS))?;
-        // Nobody waits at this pipe, whatever goes wrong.
-        let (told, tells) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        rustix::io::fcntl_setfd(&told, FdFlags::empty())?;
-        write(&tells, &[ENOUGH])?;
-        let program = Program::of_image(&image(&linked, told.as_raw_fd() as u64), CODE)?;
-        Ok(ExecChain { program, tells, told })
+        let linkage = elf::linkage_of(Path::new(LINKED_AS))?;
+        // Non-blocking, so that no error makes a process wait for this pipe.
+        let (orders_reader, orders_writer) =
+            rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        rustix::io::fcntl_setfd(&orders_reader, FdFlags::empty())?;
+        write(&orders_writer, &[EXIT])?;
+        let program = Program::of_image(&image(&linkage, orders_reader.as_raw_fd() as u64), CODE)?;
+        Ok(ExecChain { program, orders_writer, orders_reader })
     }
 
-    /// Starts the program in a child, which is reaped when the program has been started `times` in
-    /// all.
+    /// Starts the program `times` times in all, by one child for each 4096 times, and reaps it.
     pub fn run(&self, times: u64) -> io::Result<Run> {
-        let mut run = Run { ended: self.link(times.min(MOST_AT_ONCE))?, left: self.left()? };
-        let mut done = times.min(MOST_AT_ONCE);
+        let mut run = Run { ended: self.start_child(times.min(MAX_ORDERS))?, left: self.take_left()? };
+        let mut done = times.min(MAX_ORDERS);
         while done < times && run.is_right() {
-            let next = (times - done).min(MOST_AT_ONCE);
-            run = Run { ended: self.link(next)?, left: self.left()? };
+            let next = (times - done).min(MAX_ORDERS);
+            run = Run { ended: self.start_child(next)?, left: self.take_left()? };
             done += next;
         }
         Ok(Run { left: run.left + (times - done), ..run })
     }
 
-    fn link(&self, times: u64) -> io::Result<Ended> {
-        let mut orders = vec![AGAIN; times as usize];
+    fn start_child(&self, times: u64) -> io::Result<Ended> {
+        let mut orders = vec![EXEC; times as usize];
         if let Some(last) = orders.last_mut() {
-            *last = ENOUGH;
+            *last = EXIT;
         }
-        write(&self.tells, &orders)?;
-        spawn::start(Way::Fork, &self.program)
+        write(&self.orders_writer, &orders)?;
+        spawn::start(StartMethod::Fork, &self.program)
     }
 
-    /// Takes what nobody has taken out of the pipe.
-    fn left(&self) -> io::Result<u64> {
-        let mut orders = [0; MOST_AT_ONCE as usize];
-        match rustix::io::read(&self.told, &mut orders) {
+    /// Empties the pipe; returns the number of orders in it.
+    fn take_left(&self) -> io::Result<u64> {
+        let mut orders = [0; MAX_ORDERS as usize];
+        match rustix::io::read(&self.orders_reader, &mut orders) {
             Ok(left) => Ok(left as u64),
             Err(Errno::AGAIN) => Ok(0),
             Err(error) => Err(error.into()),
@@ -240,43 +240,44 @@ impl ExecChain {
 }
 
 fn write(pipe: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    match rustix::io::write(pipe, bytes)? == bytes.len() {
-        true => Ok(()),
-        false => Err(io::Error::other("a pipe took less than it should")),
+    match rustix::io::write(pipe, bytes)? {
+        written if written == bytes.len() => Ok(()),
+        written => Err(io::Error::other(format!("a pipe took {written} of {} bytes", bytes.len()))),
     }
 }
 
-/// The code, and behind it the descriptor that it reads from and the addresses of its table, its
-/// format and its zeros.
-fn code(behind: [u64; 4]) -> Vec<u8> {
+/// The code, with four words behind it: the descriptor that it reads from, and the addresses of its
+/// table, its format and its zeros.
+fn code(words: [u64; 4]) -> Vec<u8> {
     let (begin, end) = (&raw const BEGIN, &raw const END);
-    // SAFETY: both symbols stand in the block above, the first before and the second behind the
-    // code, in one section of constants.
+    // SAFETY: the assembly above defines both symbols in one section, the first before and the
+    // second behind the code.
     let code = unsafe { std::slice::from_raw_parts(begin, end.offset_from_unsigned(begin)) };
-    let body = &code[..code.len() - size_of_val(&behind)];
-    [body, &behind.map(u64::to_le_bytes).concat()].concat()
+    let body = &code[..code.len() - size_of_val(&words)];
+    [body, &words.map(u64::to_le_bytes).concat()].concat()
 }
 
-/// What the code calls, in the order of its table.
+/// The functions that the code calls, in the order of its table.
 const FUNCTIONS: [&[u8]; 4] = [b"sprintf", b"strtol", b"time", b"getenv"];
 const SYMBOLS: u64 = FUNCTIONS.len() as u64 + 1;
 
-/// Pages of zeros behind the table, one of which is written to.
-const ZEROS: u64 = 8192;
-const SMALL_PAGE: u64 = 4096;
+/// Zeros behind the table, bytes; the code writes to one of their pages.
+const ZERO_BYTES: u64 = 8192;
+const SMALL_PAGE_BYTES: u64 = 4096;
 
 fn bytes_of(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// What is put together piece by piece.
+/// The content of the file, appended piece by piece.
 struct Content {
     bytes: Vec<u8>,
+    /// Its offset in the file.
     begin: u64,
 }
 
 impl Content {
-    /// Appends a piece; its offset in the file.
+    /// Appends a piece and returns its offset in the file.
     fn put(&mut self, piece: &[u8]) -> u64 {
         self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
         self.bytes.extend(piece);
@@ -288,8 +289,8 @@ impl Content {
     }
 
     fn replace(&mut self, offset: u64, bytes: &[u8]) {
-        let into = (offset - self.begin) as usize;
-        self.bytes[into..into + bytes.len()].copy_from_slice(bytes);
+        let start = (offset - self.begin) as usize;
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
     }
 
     fn end(&self) -> u64 {
@@ -297,15 +298,15 @@ impl Content {
     }
 }
 
-/// The address of an offset in the file. Each part has pages of its own in memory.
-fn at(part: u64, offset: u64) -> u64 {
-    elf::BASE + part * elf::PAGE + offset
+/// The address of an offset in the file. In memory each part has its own pages.
+fn address(part: u64, offset: u64) -> u64 {
+    elf::BASE + part * elf::PAGE_BYTES + offset
 }
 
-/// Offsets of what the dynamic linker reads.
+/// Offsets of the data that the dynamic linker reads.
 struct LinkerPart {
     linker: u64,
-    /// Among the names.
+    /// Offset within the names.
     library: u64,
     names: u64,
     names_bytes: u64,
@@ -315,22 +316,23 @@ struct LinkerPart {
 }
 
 impl LinkerPart {
-    /// Names, symbols, a hash table of one bucket, and room for relocations. Symbol 0 is none.
-    fn put(content: &mut Content, linked: &Linked) -> LinkerPart {
-        let linker = content.put(&[&linked.linker[..], b"\0"].concat());
+    /// Appends names, symbols, a hash table of one bucket, and space for relocations. Symbol 0 is
+    /// unused.
+    fn put(content: &mut Content, linkage: &Linkage) -> LinkerPart {
+        let linker = content.put(&[&linkage.linker[..], b"\0"].concat());
         let mut names = vec![0];
         let mut name = |text: &[u8]| {
             let index = names.len() as u64;
             names.extend([text, b"\0"].concat());
             index
         };
-        let library = name(&linked.library);
+        let library = name(&linkage.library);
         let functions = FUNCTIONS.map(&mut name);
         let names_bytes = names.len() as u64;
         let names = content.put(&names);
         let mut symbols = vec![0; 24];
         for function in functions {
-            // Name; a global function, somewhere else; no value, no size.
+            // Name; a global function, undefined here; no value, no size.
             elf::push(&mut symbols, &[(function, 4), (0x12, 1), (0, 1), (0, 2), (0, 8), (0, 8)]);
         }
         let symbols = content.put(&symbols);
@@ -342,16 +344,16 @@ impl LinkerPart {
         LinkerPart { linker, library, names, names_bytes, symbols, hash, relocations }
     }
 
-    /// The table that leads the linker to all of it.
+    /// The dynamic table: tags and values.
     fn dynamic(&self) -> [[u64; 2]; 10] {
         [
             [elf::NEEDED, self.library],
-            [elf::HASH, at(0, self.hash)],
-            [elf::STRING_TABLE, at(0, self.names)],
-            [elf::SYMBOL_TABLE, at(0, self.symbols)],
+            [elf::HASH, address(0, self.hash)],
+            [elf::STRING_TABLE, address(0, self.names)],
+            [elf::SYMBOL_TABLE, address(0, self.symbols)],
             [elf::STRING_BYTES, self.names_bytes],
             [elf::SYMBOL_BYTES, 24],
-            [elf::RELOCATIONS, at(0, self.relocations)],
+            [elf::RELOCATIONS, address(0, self.relocations)],
             [elf::RELOCATIONS_BYTES, 24 * FUNCTIONS.len() as u64],
             [elf::RELOCATION_BYTES, 24],
             [0, 0],
@@ -359,16 +361,16 @@ impl LinkerPart {
     }
 }
 
-/// An executable that the dynamic linker loads, of the shape that compilers give to small programs:
-/// what the linker reads, the code, its constants, and a table that the linker fills in and
-/// protects, with zeros behind it. In the file the parts share a page.
-fn image(linked: &Linked, input: u64) -> Vec<u8> {
+/// An executable for the dynamic linker, laid out as compilers lay out small programs: data for the
+/// linker (part 0), code (1), constants (2), a table that the linker fills in and protects with
+/// zeros behind it (3). In the file the parts share a page.
+fn image(linkage: &Linkage, input: u64) -> Vec<u8> {
     const SEGMENTS: u64 = 8;
     let mut content = Content { bytes: Vec::new(), begin: elf::code_at(SEGMENTS) };
-    let part = LinkerPart::put(&mut content, linked);
+    let part = LinkerPart::put(&mut content, linkage);
     let first = content.end();
 
-    // The code refers to what comes behind it: its size is known, its content follows.
+    // A placeholder of the right size: the code refers to addresses behind it.
     let start = content.put(&code([0; 4]));
     let format = content.put(b"%ld\0");
     let constants = content.end();
@@ -377,34 +379,34 @@ fn image(linked: &Linked, input: u64) -> Vec<u8> {
     let dynamic_bytes = size_of_val(&dynamic) as u64;
     let table = content.put_words(&[0; FUNCTIONS.len()]);
     let filled = content.end() - entries;
-    let protected = SMALL_PAGE - entries % SMALL_PAGE;
-    let zeros = at(3, entries) + protected;
-    content.replace(start, &code([input, at(3, table), at(2, format), zeros]));
-    let relocation = |index: u64| [at(3, table + index * 8), (index + 1) << 32 | TABLE_ENTRY, 0];
+    let protected = SMALL_PAGE_BYTES - entries % SMALL_PAGE_BYTES;
+    let zeros = address(3, entries) + protected;
+    content.replace(start, &code([input, address(3, table), address(2, format), zeros]));
+    let relocation = |index: u64| [address(3, table + index * 8), (index + 1) << 32 | GLOB_DAT, 0];
     content.replace(part.relocations, &bytes_of([0, 1, 2, 3].map(relocation).as_flattened()));
 
     let segment = |kind, flags, part, offset, in_file, in_memory| Segment {
         kind,
         flags,
         offset,
-        address: at(part, offset),
+        address: address(part, offset),
         in_file,
         in_memory,
-        alignment: if kind == elf::LOAD { elf::PAGE } else { 1 },
+        alignment: if kind == elf::LOAD { elf::PAGE_BYTES } else { 1 },
     };
     let (readable, writable) = (elf::READABLE, elf::READABLE | elf::WRITABLE);
-    let path = linked.linker.len() as u64 + 1;
+    let path = linkage.linker.len() as u64 + 1;
     let segments: [Segment; SEGMENTS as usize] = [
         segment(elf::INTERPRETER, readable, 0, part.linker, path, path),
         segment(elf::LOAD, readable, 0, 0, first, first),
         segment(elf::LOAD, readable | elf::EXECUTABLE, 1, start, format - start, format - start),
         segment(elf::LOAD, readable, 2, format, constants - format, constants - format),
-        segment(elf::LOAD, writable, 3, entries, filled, protected + ZEROS),
+        segment(elf::LOAD, writable, 3, entries, filled, protected + ZERO_BYTES),
         segment(elf::DYNAMIC, writable, 3, entries, dynamic_bytes, dynamic_bytes),
         segment(elf::PROTECTED, readable, 3, entries, filled, protected),
         Segment::STACK,
     ];
-    [elf::header(at(1, start) - elf::BASE, &segments), content.bytes].concat()
+    [elf::header(address(1, start) - elf::BASE, &segments), content.bytes].concat()
 }
 
 #[cfg(test)]
@@ -413,11 +415,11 @@ mod tests {
     use testkit::alone;
 
     #[test]
-    fn a_program_becomes_itself_as_often_as_it_is_told() {
+    fn the_program_is_started_as_often_as_ordered() {
         alone(|| {
-            // Where /bin/sh is static there is no dynamic linker to ask.
+            // Unavailable if /bin/sh is static.
             let Ok(chain) = ExecChain::new() else { return };
-            for times in [1, 2, 50, MOST_AT_ONCE + 3] {
+            for times in [1, 2, 50, MAX_ORDERS + 3] {
                 let run = chain.run(times).expect("started");
                 assert!(run.is_right(), "{times}: {run:?}");
             }
@@ -426,24 +428,24 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_are_left_or_missing_are_seen() {
+    fn left_and_missing_orders_are_noticed() {
         alone(|| {
             let Ok(chain) = ExecChain::new() else { return };
             // One too many: the program ends at the first `.`.
-            write(&chain.tells, b"..").expect("room");
+            write(&chain.orders_writer, b"..").expect("room");
             let run = chain.run(3).expect("started");
             assert!(!run.is_right() && run.left == 4, "{run:?}");
             // None at all.
-            let ended = spawn::start(Way::Fork, &chain.program).expect("started");
+            let ended = spawn::start(StartMethod::Fork, &chain.program).expect("started");
             assert_eq!(ended.code(), Some(43));
         });
     }
 
     #[test]
-    fn a_linker_that_is_not_there_is_an_error() {
+    fn a_missing_linker_is_an_error() {
         alone(|| {
-            let linked = Linked { linker: b"/nowhere/ld.so".to_vec(), library: b"libc.so.6".to_vec() };
-            assert!(Program::of_image(&image(&linked, 0), CODE).is_err());
+            let linkage = Linkage { linker: b"/nowhere/ld.so".to_vec(), library: b"libc.so.6".to_vec() };
+            assert!(Program::of_image(&image(&linkage, 0), CODE).is_err());
         });
     }
 }

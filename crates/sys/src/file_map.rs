@@ -1,4 +1,4 @@
-//! A file in memory: mapped, read as words, and asked how much of it the page cache holds.
+//! Files in memory: mapped as words, and their share in the page cache.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,17 +7,17 @@ use std::ptr::NonNull;
 use rustix::fs::Advice;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The first `len` bytes of a file, mapped privately: reading goes to the page cache's own pages.
+/// The first `len` bytes of a file, mapped privately: reads use the pages of the page cache.
 /// Unmapped on drop.
 ///
-/// The file must be one that nobody shortens meanwhile: reading behind its end is a signal.
+/// No process may shorten the file meanwhile: reading behind its end raises SIGBUS.
 pub struct FileMap {
     start: NonNull<u8>,
     len: usize,
 }
 
 impl FileMap {
-    /// Maps; nothing is read yet.
+    /// Maps without reading.
     pub fn new(file: impl AsFd, len: usize) -> io::Result<FileMap> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address that the kernel chooses overlaps nothing.
@@ -35,12 +35,12 @@ impl FileMap {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / 8) }
     }
 
-    /// Share of the file's pages that the page cache holds now, 0..1. Only the owner of a file is
-    /// told the truth.
+    /// Share of the file's pages that are in the page cache now, 0..1. The kernel answers correctly
+    /// only for the owner of the file.
     pub fn cached_share(&self) -> io::Result<f64> {
         let pages = self.len.div_ceil(rustix::param::page_size());
         let mut map = vec![0u8; pages];
-        // SAFETY: the range is ours and page-aligned, and the vector holds one byte a page.
+        // SAFETY: this mapping owns the page-aligned range, and the vector has one byte per page.
         let result = unsafe { libc::mincore(self.start.as_ptr().cast(), self.len, map.as_mut_ptr().cast()) };
         if result != 0 {
             return Err(io::Error::last_os_error());
@@ -51,17 +51,17 @@ impl FileMap {
 
 impl Drop for FileMap {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that new() got; no reference into it can outlive self.
+        // SAFETY: exactly the range mapped by `new`; no reference into it can outlive self.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Share of a file's first `len` bytes that the page cache holds, 0..1.
+/// Share of a file's first `len` bytes that are in the page cache, 0..1.
 pub fn cached_share(file: impl AsFd, len: usize) -> io::Result<f64> {
     FileMap::new(file, len)?.cached_share()
 }
 
-/// Asks the kernel to drop a file's clean pages that nobody has mapped.
+/// Asks the kernel to drop a file's pages that are clean and not mapped.
 pub fn drop_cached(file: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }

@@ -1,9 +1,10 @@
-//! Thin safe wrappers around what the operating system offers: the only place, with `kernels`, that
-//! may say `unsafe`.
+//! Thin safe wrappers around the operating system: with `kernels` the only crate that may use
+//! `unsafe`.
 //!
 //! Invariant: nothing here measures or judges.
 
 pub mod affinity;
+pub mod atomic_file;
 pub mod block;
 pub mod c_calls;
 pub mod c_text;
@@ -19,9 +20,9 @@ pub mod ethtool;
 pub mod events;
 pub mod exec_chain;
 pub mod file_map;
-pub mod fresh;
+
 pub mod lock_share;
-pub mod loops;
+pub mod loop_device;
 pub mod mapping;
 pub mod medium;
 pub mod membarrier;

@@ -1,5 +1,4 @@
-//! Memory of our own: anonymous mappings with chosen pages and nodes, touched and checked before
-//! use.
+//! Memory mappings of this process with chosen pages and NUMA nodes, and where their pages lie.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,11 +8,12 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use model::{CpuSet, Pages};
 
-/// Huge pages are 2 MiB on x86 and with 4 KiB base pages on arm64; aligning to it costs address
-/// space only.
-const HUGE_PAGE: usize = 2 << 20;
+/// Huge pages have 2 MiB on x86, and on arm64 with base pages of 4 KiB. Aligning to it costs only
+/// address space.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// An anonymous mapping, zeroed, aligned to 2 MiB, unmapped on drop.
+/// A mapping, unmapped on drop; by [`Mapping::private`] and [`Mapping::shared`] it is aligned to 2
+/// MiB.
 pub struct Mapping {
     base: NonNull<u8>,
     base_len: usize,
@@ -21,13 +21,13 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is plain memory that this value alone owns; access goes through &self or &mut
+// SAFETY: a mapping is plain memory that only this value owns; all access goes through &self or &mut
 // self.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes (rounded up to whole words) for this process alone, with the pages asked
-    /// for and its memory bound to `nodes` (unless empty). Nothing is touched yet.
+    /// Maps `len` zeroed bytes (rounded up to whole words) for this process alone, with the
+    /// requested pages, bound to `nodes` (unless empty). Touches no page.
     pub fn private(len: usize, pages: Pages, nodes: &CpuSet) -> io::Result<Mapping> {
         let mapping = Mapping::map(len, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
         let advice = match pages {
@@ -36,9 +36,8 @@ impl Mapping {
             Pages::Base => Some(Advice::LinuxNoHugepage),
         };
         if let Some(advice) = advice {
-            // A kernel without huge pages answers EINVAL: not an error here, the share of huge
-            // pages is read later. SAFETY: the range is ours; these advices never change its
-            // content.
+            // EINVAL from a kernel without huge pages is no error here: their share is read later.
+            // SAFETY: the range is this mapping's; these advices never change its content.
             let _ = unsafe { rustix::mm::madvise(mapping.start.as_ptr().cast(), mapping.len, advice) };
         }
         if !nodes.is_empty() {
@@ -47,33 +46,34 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps `len` bytes, whole huge pages, of the pool that the system holds ready (hugetlbfs); an
-    /// error where that has too few left. They lie on the nodes that have them.
+    /// Maps `len` bytes (a multiple of 2 MiB) from the system's pool of huge pages (hugetlbfs), on
+    /// the nodes that have them; an error if the pool has too few.
     pub fn of_pool(len: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
-        // SAFETY: as in `plain`. Without NORESERVE the pages are reserved here, not met at a touch.
+        // SAFETY: as in `plain`. Without NORESERVE the kernel reserves the pages now, so no later
+        // touch can fail.
         let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
-        Mapping::whole(start, len)
+        Mapping::of_range(start, len)
     }
 
-    /// Maps `len` bytes that children forked later share.
+    /// Maps `len` bytes that this process shares with children forked later.
     pub fn shared(len: usize) -> io::Result<Mapping> {
         Mapping::map(len, MapFlags::SHARED)
     }
 
-    /// Maps `len` bytes, whole pages, by a single call and aligned to nothing more; with `populate`
-    /// the kernel fills all of it before it returns.
+    /// Maps `len` bytes (whole pages) by a single call, aligned to pages only; with `populate` the
+    /// kernel allocates all pages before it returns.
     pub fn plain(len: usize, populate: bool) -> io::Result<Mapping> {
         let flags = if populate { MapFlags::PRIVATE | MapFlags::POPULATE } else { MapFlags::PRIVATE };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
         let start = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
-        Mapping::whole(start, len)
+        Mapping::of_range(start, len)
     }
 
-    /// Maps `len` bytes, whole pages, between pages that nobody may touch: an area of its own in
-    /// the kernel's books whatever its protection, never joined with a neighbour and never split.
+    /// Maps `len` bytes (whole pages) between two inaccessible pages, so that the kernel keeps it as
+    /// a separate area (VMA) whatever its protection: never merged with another, never split.
     pub fn guarded(len: usize) -> io::Result<Mapping> {
         let page = rustix::param::page_size();
         let base_len = len.checked_add(2 * page).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
@@ -82,26 +82,26 @@ impl Mapping {
             let flags = MapFlags::PRIVATE;
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), base_len, ProtFlags::empty(), flags)?
         };
-        let mut mapping = Mapping::whole(base, base_len)?;
-        // SAFETY: one page behind the base of a mapping that is two pages longer than `len`.
+        let mut mapping = Mapping::of_range(base, base_len)?;
+        // SAFETY: one page behind the start of a mapping that is two pages longer than `len`.
         mapping.start = unsafe { mapping.base.add(page) };
         mapping.len = len;
         mapping.set_writable(true)?;
         Ok(mapping)
     }
 
-    /// Maps the first `len` bytes of a file, whole pages; what is written stays in this mapping.
-    /// The file must be our own and unchanged meanwhile.
+    /// Maps the first `len` bytes of a file (whole pages); writes stay in this mapping. The file
+    /// must be Assay's and must not change meanwhile.
     pub fn of_file(file: impl AsFd, len: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: as in `plain`.
         let start =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, MapFlags::PRIVATE, file, 0)? };
-        Mapping::whole(start, len)
+        Mapping::of_range(start, len)
     }
 
-    /// A mapping all of which is to be used.
-    fn whole(start: *mut std::ffi::c_void, len: usize) -> io::Result<Mapping> {
+    /// Takes ownership of a mapped range, all of which is to be used.
+    fn of_range(start: *mut std::ffi::c_void, len: usize) -> io::Result<Mapping> {
         let start =
             NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         Ok(Mapping { base: start, base_len: len, start, len })
@@ -110,7 +110,7 @@ impl Mapping {
     fn map(len: usize, flags: MapFlags) -> io::Result<Mapping> {
         let len = len.max(8).next_multiple_of(8);
         let base_len =
-            len.checked_add(HUGE_PAGE).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+            len.checked_add(HUGE_PAGE_BYTES).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         // SAFETY: a fresh anonymous mapping at an address that the kernel chooses overlaps nothing.
         let base = unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -118,8 +118,8 @@ impl Mapping {
         };
         let base =
             NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        let skip = base.as_ptr().align_offset(HUGE_PAGE);
-        // SAFETY: skip < HUGE_PAGE and len + HUGE_PAGE bytes were mapped.
+        let skip = base.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: skip < HUGE_PAGE_BYTES and len + HUGE_PAGE_BYTES bytes were mapped.
         let start = unsafe { base.add(skip) };
         Ok(Mapping { base, base_len, start, len })
     }
@@ -133,7 +133,7 @@ impl Mapping {
     }
 
     pub fn words(&self) -> &[u64] {
-        // SAFETY: start is aligned to 2 MiB, len bytes are mapped and zeroed, and &self forbids
+        // SAFETY: start is page-aligned, len bytes are mapped and initialised, and &self forbids
         // writing meanwhile.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.len / 8) }
     }
@@ -143,50 +143,47 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / 8) }
     }
 
-    /// The same memory as bytes, for system calls that fill it.
+    /// The memory as bytes, for system calls that fill it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `words_mut`; every byte is initialised, and every value of a byte is a
-        // value of a word.
+        // SAFETY: as in `words_mut`; every byte is initialised, and words accept all byte values.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// The first address, for the kernels.
+    /// The start address, for the benchmark kernels.
     pub fn as_ptr(&self) -> *const u8 {
         self.start.as_ptr()
     }
 
-    /// Unmaps it and says whether that worked, which dropping does not.
+    /// Unmaps it and returns the error, which dropping ignores.
     pub fn unmap(self) -> io::Result<()> {
         let mapping = std::mem::ManuallyDrop::new(self);
         // SAFETY: as in `drop`, which will not run.
         unsafe { rustix::mm::munmap(mapping.base.as_ptr().cast(), mapping.base_len) }.map_err(io::Error::from)
     }
 
-    /// Whether a range of addresses, from the start of a page, is mapped in this process, all of
-    /// it.
+    /// Whether the whole range of addresses is mapped in this process; `start` is page-aligned.
     pub fn is_at(start: usize, len: usize) -> bool {
         let pages = len.div_ceil(rustix::param::page_size());
         let mut map = vec![0u8; pages];
-        // SAFETY: mincore only looks at addresses, wherever they point; the vector holds one byte a
-        // page.
+        // SAFETY: mincore accepts any addresses and does not access them; the vector has one byte
+        // per page.
         unsafe { libc::mincore(start as *mut _, len, map.as_mut_ptr().cast()) == 0 }
     }
 
-    /// Lets the mapping be written to, or only read: a write to it then ends the process, unless a
-    /// handler knows.
+    /// Makes the mapping writable or read-only; a write to read-only memory raises SIGSEGV.
     pub fn set_writable(&mut self, writable: bool) -> io::Result<()> {
         let protection =
             if writable { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::READ };
-        // SAFETY: the range is ours, and &mut self says that nobody looks at it meanwhile.
+        // SAFETY: the range is this mapping's, and &mut self excludes other references to it.
         unsafe { rustix::mm::mprotect(self.start.as_ptr().cast(), self.len, protection) }
             .map_err(io::Error::from)
     }
 
-    /// Gives all its pages back to the kernel (`MADV_DONTNEED`): the next touch of each finds it
-    /// zeroed, or as the file has it.
+    /// Returns all its pages to the kernel (`MADV_DONTNEED`): the next touch of each finds zeros or
+    /// the file's content.
     pub fn give_back(&mut self) -> io::Result<()> {
-        // SAFETY: the range is ours, private, and &mut self says that nobody looks at it while its
-        // content changes.
+        // SAFETY: the range is this mapping's and private, and &mut self excludes other references
+        // while its content changes.
         unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed) }
             .map_err(io::Error::from)
     }
@@ -196,24 +193,25 @@ impl Mapping {
     pub fn write_each(&mut self, unit: usize, count: usize, word: u64) {
         assert!(count == 0 || (unit.is_multiple_of(8) && unit >= 8 && count <= self.len / unit));
         for index in 0..count {
-            // SAFETY: inside the mapping by the check above, aligned to 8 bytes, and ours alone.
+            // SAFETY: inside the mapping by the check above, aligned to 8 bytes, borrowed
+            // exclusively.
             unsafe { self.start.as_ptr().add(index * unit).cast::<u64>().write_volatile(word) };
         }
     }
 
-    /// Adds up the words that lie `behind` bytes behind the start of each of the first `count`
-    /// units of `unit` bytes.
-    pub fn sum_each(&self, unit: usize, count: usize, behind: usize) -> u64 {
+    /// The wrapping sum of the words at byte `offset` in each of the first `count` units of `unit`
+    /// bytes.
+    pub fn sum_each(&self, unit: usize, count: usize, offset: usize) -> u64 {
         assert!(
             count == 0
                 || (unit.is_multiple_of(8)
-                    && behind.is_multiple_of(8)
-                    && behind < unit
+                    && offset.is_multiple_of(8)
+                    && offset < unit
                     && count <= self.len / unit)
         );
         let word = |index: usize| {
             // SAFETY: inside the mapping by the check above, aligned to 8 bytes, readable memory.
-            unsafe { self.start.as_ptr().add(index * unit + behind).cast::<u64>().read_volatile() }
+            unsafe { self.start.as_ptr().add(index * unit + offset).cast::<u64>().read_volatile() }
         };
         (0..count).fold(0, |sum, index| sum.wrapping_add(word(index)))
     }
@@ -223,7 +221,7 @@ impl Mapping {
         let page = rustix::param::page_size();
         let pages = self.len.div_ceil(page);
         let mut map = vec![0u8; pages];
-        // SAFETY: start is page-aligned, the length is ours and the vector holds one byte a page.
+        // SAFETY: start is page-aligned, the range is mapped, and the vector has one byte per page.
         let result = unsafe { libc::mincore(self.start.as_ptr().cast(), self.len, map.as_mut_ptr().cast()) };
         if result != 0 {
             return Err(io::Error::last_os_error());
@@ -231,22 +229,22 @@ impl Mapping {
         Ok(map.iter().filter(|byte| **byte & 1 == 1).count() as f64 / pages as f64)
     }
 
-    /// The NUMA nodes that up to `looks` pages, evenly spread over the mapping, lie on
-    /// (`move_pages` asked to move nothing); pages that are not in memory are left out.
-    pub fn nodes_of_pages(&self, looks: usize) -> io::Result<Vec<u32>> {
+    /// The NUMA nodes of up to `max_pages` pages, evenly spread over the mapping (`move_pages`
+    /// without target nodes). Pages that are not in memory are left out.
+    pub fn nodes_of_pages(&self, max_pages: usize) -> io::Result<Vec<u32>> {
         let page = rustix::param::page_size();
         let pages = self.len.div_ceil(page);
-        let looks = looks.clamp(1, pages);
-        let addresses: Vec<*mut u8> =
-            (0..looks).map(|look| self.start.as_ptr().wrapping_add(pages * look / looks * page)).collect();
-        let mut nodes = vec![-1i32; looks];
-        // SAFETY: both vectors hold `looks` entries; without target nodes the call only fills
+        let count = max_pages.clamp(1, pages);
+        let address = |index: usize| self.start.as_ptr().wrapping_add(pages * index / count * page);
+        let addresses: Vec<*mut u8> = (0..count).map(address).collect();
+        let mut nodes = vec![-1i32; count];
+        // SAFETY: both vectors have `count` entries; without target nodes the call only fills
         // `nodes`.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_move_pages,
                 0,
-                looks,
+                count,
                 addresses.as_ptr(),
                 std::ptr::null::<i32>(),
                 nodes.as_mut_ptr(),
@@ -262,7 +260,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that map() got; no reference into it can outlive self.
+        // SAFETY: exactly the range that was mapped; no reference into it can outlive self.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.base_len) };
     }
 }
@@ -275,8 +273,8 @@ fn bind(mapping: &Mapping, nodes: &CpuSet) -> io::Result<()> {
     for node in nodes.iter() {
         mask[node as usize / 64] |= 1 << (node % 64);
     }
-    // SAFETY: the range is ours and page-aligned; the mask is read for words * 64 bits (the kernel
-    // wants one more).
+    // SAFETY: the range is the mapping's and page-aligned; the kernel reads words * 64 bits of the
+    // mask (it expects their number plus one).
     let result = unsafe {
         libc::syscall(
             libc::SYS_mbind,
@@ -298,26 +296,26 @@ mod tests {
     #[test]
     fn memory_is_zeroed_aligned_and_resident_once_touched() {
         let mut mapping = Mapping::private(4 << 20, Pages::Base, &CpuSet::default()).expect("4 MiB");
-        assert_eq!(mapping.as_ptr() as usize % HUGE_PAGE, 0);
+        assert_eq!(mapping.as_ptr() as usize % HUGE_PAGE_BYTES, 0);
         assert_eq!(mapping.resident_share().expect("mincore"), 0.0);
         assert!(mapping.words().iter().step_by(512).all(|word| *word == 0));
         mapping.words_mut().fill(7);
         assert_eq!(mapping.resident_share().expect("mincore"), 1.0);
         assert_eq!(mapping.words().iter().sum::<u64>(), 7 * (4 << 20) / 8);
-        // A sandbox may forbid the question; whoever answers knows every page that was touched.
+        // A sandbox may forbid the call; otherwise it reports every page that was touched.
         if let Ok(nodes) = mapping.nodes_of_pages(100) {
             assert_eq!(nodes.len(), 100);
         }
     }
 
     #[test]
-    fn pages_given_back_are_fresh() {
+    fn returned_pages_are_zero_again() {
         let page = rustix::param::page_size();
         let mut anonymous = Mapping::plain(8 * page, false).expect("8 pages");
         assert_eq!(anonymous.resident_share().expect("mincore"), 0.0);
         anonymous.write_each(page, 8, 3);
         assert_eq!((anonymous.sum_each(page, 8, 0), anonymous.sum_each(page, 8, 8)), (24, 0));
-        anonymous.give_back().expect("given back");
+        anonymous.give_back().expect("returned");
         assert_eq!(anonymous.sum_each(page, 8, 0), 0);
         anonymous.unmap().expect("unmapped");
         let populated = Mapping::plain(8 * page, true).expect("8 pages");
@@ -325,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_what_is_written_to_its_mapping_from_itself() {
+    fn writes_to_a_mapping_do_not_reach_the_file() {
         use std::io::Write;
         let page = rustix::param::page_size();
         let mut file = tempfile::tempfile().expect("a file");
@@ -334,7 +332,7 @@ mod tests {
         assert_eq!(mapping.sum_each(page, 2, 8), 10);
         mapping.write_each(page, 2, 7);
         assert_eq!(mapping.sum_each(page, 2, 0), 14);
-        mapping.give_back().expect("given back");
+        mapping.give_back().expect("returned");
         assert_eq!(mapping.sum_each(page, 2, 0), 10);
     }
 

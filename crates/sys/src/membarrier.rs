@@ -1,17 +1,17 @@
-//! A memory barrier on all threads of the calling process: the kernel interrupts every CPU that
-//! runs one, and no other.
+//! A memory barrier on all threads of the calling process: the kernel interrupts only the CPUs that
+//! run them.
 
 use std::io;
 
 const PRIVATE_EXPEDITED: libc::c_long = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_long = 1 << 4;
 
-/// Asks once for what [`expedited`] does; an error where the kernel has no such call or refuses it.
+/// Registers the process for [`expedited`]; an error if the kernel lacks the call or refuses it.
 pub fn register() -> io::Result<()> {
     call(REGISTER_PRIVATE_EXPEDITED)
 }
 
-/// Back when every thread of this process has passed a barrier.
+/// Returns when every thread of this process has executed a barrier.
 #[inline]
 pub fn expedited() -> io::Result<()> {
     call(PRIVATE_EXPEDITED)
@@ -19,7 +19,7 @@ pub fn expedited() -> io::Result<()> {
 
 #[inline]
 fn call(command: libc::c_long) -> io::Result<()> {
-    // SAFETY: the call takes a number and flags, and touches no memory of ours.
+    // SAFETY: the call takes a number and flags, and touches no memory of this process.
     match unsafe { libc::syscall(libc::SYS_membarrier, command, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

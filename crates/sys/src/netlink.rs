@@ -1,6 +1,5 @@
-//! Questions to the kernel's routing socket (rtnetlink(7)): which way leads to an address, what an
-//! interface is, which queueing disciplines it has. Read only, and from the kernel only: nothing
-//! leaves the machine.
+//! Queries to the kernel's routing socket (rtnetlink(7)): the route to an address, interfaces and
+//! their queueing disciplines. Read-only, and no packet leaves the host.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,7 +10,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// Types of messages and flags, as linux/rtnetlink.h and linux/netlink.h have them.
+// Types of messages, and flags (linux/rtnetlink.h, linux/netlink.h).
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
 const GET_LINK: u16 = 18;
@@ -23,19 +22,19 @@ const NEW_QDISC: u16 = 36;
 const REQUEST: u16 = 1;
 const DUMP: u16 = 0x300;
 
-/// The way to an address.
+/// The route to an address.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct Route {
     /// The interface's number.
     pub interface: u32,
-    /// The address that packets will carry as theirs.
+    /// The source address of packets.
     pub source: Option<IpAddr>,
     pub gateway: Option<IpAddr>,
 }
 
-/// The way that packets to this address take, by the kernel's own look-up. The port is of no
-/// matter; a link-local address is one of its scope's interface.
-pub fn way(to: SocketAddr) -> io::Result<Way> {
+/// The route of packets to this address, looked up by the kernel. Ignores the port; for a link-local
+/// address the scope selects the interface.
+pub fn route(to: SocketAddr) -> io::Result<Route> {
     let (family, bytes) = match to.ip() {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
@@ -48,34 +47,31 @@ pub fn way(to: SocketAddr) -> io::Result<Way> {
     {
         push(&mut body, 4, &scoped.scope_id().to_ne_bytes());
     }
-    let answer = ask(GET_ROUTE, 0, &body, NEW_ROUTE)?;
-    let told = answer.first().and_then(|message| read_way(message));
-    told.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
+    query_one(GET_ROUTE, &body, NEW_ROUTE, read_route)
 }
 
-fn read_way(message: &[u8]) -> Option<Way> {
-    let mut way = Way::default();
+fn read_route(message: &[u8]) -> Option<Route> {
+    let mut route = Route::default();
     for (kind, value) in attributes(message.get(12..)?) {
         match kind {
-            4 => way.interface = number(value)?,
-            5 => way.gateway = address(value),
-            7 => way.source = address(value),
+            4 => route.interface = number(value)?,
+            5 => route.gateway = address(value),
+            7 => route.source = address(value),
             _ => {}
         }
     }
-    (way.interface > 0).then_some(way)
+    (route.interface > 0).then_some(route)
 }
 
 /// The number of the interface with this name.
 pub fn number_of(name: &str) -> io::Result<u32> {
-    // Any socket will do.
+    // Any socket serves.
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }
 
-/// An interface: its name and what it says it is (`veth`, `bridge`, `bond`, …; nothing for plain
-/// hardware).
+/// A network interface: its name and kind (`veth`, `bridge`, `bond`, …; `None` for hardware).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interface {
     pub name: String,
@@ -85,9 +81,13 @@ pub struct Interface {
 pub fn interface(number: u32) -> io::Result<Interface> {
     let mut body = vec![0; 16];
     body[4..8].copy_from_slice(&number.to_ne_bytes());
-    let answer = ask(GET_LINK, 0, &body, NEW_LINK)?;
-    let told = answer.first().and_then(|message| read_interface(message));
-    told.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
+    query_one(GET_LINK, &body, NEW_LINK, read_interface)
+}
+
+fn query_one<T>(kind: u16, body: &[u8], wanted: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<T> {
+    let messages = query(kind, 0, body, wanted)?;
+    let found = messages.first().and_then(|message| read(message));
+    found.ok_or_else(|| io::Error::other("the kernel's answer names no interface"))
 }
 
 fn read_interface(message: &[u8]) -> Option<Interface> {
@@ -95,34 +95,33 @@ fn read_interface(message: &[u8]) -> Option<Interface> {
     for (kind, value) in attributes(message.get(16..)?) {
         match kind {
             3 => found.name = text(value),
-            18 => found.kind = attributes(value).find(|(kind, _)| *kind == 1).map(|(_, value)| text(value)),
+            18 => found.kind = attribute(value, 1).map(text),
             _ => {}
         }
     }
     (!found.name.is_empty()).then_some(found)
 }
 
-/// A queueing discipline: its kind, and what it was told to do with all packets alike, as far as we
-/// can read it.
+/// A queueing discipline: its kind and the parameters that apply to all packets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Qdisc {
     pub kind: String,
-    /// At most so many bits a second (tbf, cake, netem; fq: of each connection).
+    /// Limit of the rate, bits per second (tbf, cake, netem; fq: per connection).
     pub rate_bits: Option<f64>,
-    /// Packets are kept so long (netem), us.
+    /// Added delay (netem), µs.
     pub delay_us: Option<f64>,
-    /// Of all packets this share is thrown away on purpose (netem).
+    /// Share of the packets that netem drops, 0..1.
     pub loss: Option<f64>,
 }
 
-/// The queueing disciplines of an interface, each sort once.
+/// The distinct queueing disciplines of an interface.
 pub fn qdiscs(interface: u32) -> io::Result<Vec<Qdisc>> {
     let mut body = vec![0; 20];
     body[4..8].copy_from_slice(&interface.to_ne_bytes());
     let mut found: Vec<Qdisc> = Vec::new();
-    for message in ask(GET_QDISC, DUMP, &body, NEW_QDISC)? {
-        let own = message.get(4..8).and_then(number) == Some(interface);
-        if let Some(qdisc) = message.get(20..).filter(|_| own).and_then(read_qdisc)
+    for message in query(GET_QDISC, DUMP, &body, NEW_QDISC)? {
+        let matches = message.get(4..8).and_then(number) == Some(interface);
+        if let Some(qdisc) = message.get(20..).filter(|_| matches).and_then(read_qdisc)
             && !found.contains(&qdisc)
         {
             found.push(qdisc);
@@ -131,11 +130,10 @@ pub fn qdiscs(interface: u32) -> io::Result<Vec<Qdisc>> {
     Ok(found)
 }
 
-fn read_qdisc(rest: &[u8]) -> Option<Qdisc> {
-    let of = |wanted: u16| attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
-    let mut qdisc = Qdisc { kind: text(of(1)?), ..Qdisc::default() };
-    let options = of(2).unwrap_or_default();
-    let option = |wanted: u16| attributes(options).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+fn read_qdisc(message: &[u8]) -> Option<Qdisc> {
+    let mut qdisc = Qdisc { kind: text(attribute(message, 1)?), ..Qdisc::default() };
+    let options = attribute(message, 2).unwrap_or_default();
+    let option = |wanted: u16| attribute(options, wanted);
     let bits = |bytes: u64| (bytes > 0).then_some(8.0 * bytes as f64);
     let short = |value: &[u8]| number(value).filter(|rate| *rate != u32::MAX).map(u64::from);
     match qdisc.kind.as_str() {
@@ -146,11 +144,10 @@ fn read_qdisc(rest: &[u8]) -> Option<Qdisc> {
         "fq" => qdisc.rate_bits = option(7).and_then(short).and_then(bits),
         "cake" => qdisc.rate_bits = option(2).and_then(long).and_then(bits),
         "netem" => {
-            // A structure of six numbers stands before the attributes.
+            // A structure of six numbers precedes the attributes.
             let lost = options.get(8..).and_then(number).filter(|lost| *lost > 0);
             qdisc.loss = lost.map(|lost| f64::from(lost) / f64::from(u32::MAX));
-            let rest = options.get(24..).unwrap_or_default();
-            let option = |wanted: u16| attributes(rest).find(|(kind, _)| *kind == wanted).map(|(_, v)| v);
+            let option = |wanted: u16| attribute(options.get(24..).unwrap_or_default(), wanted);
             qdisc.delay_us = option(10).and_then(long).filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e3);
             qdisc.rate_bits = option(6).and_then(short).and_then(bits);
         }
@@ -159,14 +156,14 @@ fn read_qdisc(rest: &[u8]) -> Option<Qdisc> {
     Some(qdisc)
 }
 
-/// An answer of the kernel has at most so many messages of so many bytes, and takes no time.
-const MESSAGES: usize = 4096;
-const BYTES: usize = 64 << 10;
+// Limits of an answer: messages, bytes of a message, waiting time (the kernel answers at once).
+const MAX_MESSAGES: usize = 4096;
+const MAX_MESSAGE_BYTES: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Asks, and gives the bodies of all messages of the wanted type.
-fn ask(kind: u16, flags: u16, body: &[u8], wanted: u16) -> io::Result<Vec<Vec<u8>>> {
-    // NETLINK_ROUTE is the protocol of number 0.
+/// Sends a query and returns the bodies of all messages of the wanted type.
+fn query(kind: u16, flags: u16, body: &[u8], wanted: u16) -> io::Result<Vec<Vec<u8>>> {
+    // Protocol 0 is NETLINK_ROUTE.
     let socket: OwnedFd =
         rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
@@ -178,15 +175,14 @@ fn ask(kind: u16, flags: u16, body: &[u8], wanted: u16) -> io::Result<Vec<Vec<u8
     message.extend(body);
     rustix::net::send(&socket, &message, SendFlags::empty())?;
     let mut found = Vec::new();
-    let mut buffer = vec![MaybeUninit::uninit(); BYTES];
-    for _ in 0..MESSAGES {
+    let mut buffer = vec![MaybeUninit::uninit(); MAX_MESSAGE_BYTES];
+    for _ in 0..MAX_MESSAGES {
         let ((bytes, _), _) = rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
         match collect(bytes, wanted, &mut found)? {
-            // What is no list ends with its only message.
             Progress::Ended => return Ok(found),
-            Progress::GoesOn if flags & DUMP == 0 => return Ok(found),
-            Progress::GoesOn if bytes.is_empty() => return Ok(found),
-            Progress::GoesOn => {}
+            // Without DUMP the answer is a single message.
+            Progress::Continues if flags & DUMP == 0 || bytes.is_empty() => return Ok(found),
+            Progress::Continues => {}
         }
     }
     Ok(found)
@@ -194,11 +190,11 @@ fn ask(kind: u16, flags: u16, body: &[u8], wanted: u16) -> io::Result<Vec<Vec<u8
 
 #[derive(Debug, PartialEq)]
 enum Progress {
-    GoesOn,
+    Continues,
     Ended,
 }
 
-/// Takes the wanted messages out of one piece of an answer.
+/// Extracts the wanted messages from one piece of an answer.
 fn collect(bytes: &[u8], wanted: u16, found: &mut Vec<Vec<u8>>) -> io::Result<Progress> {
     let mut rest = bytes;
     while let Some(length) = number(rest).map(|length| length as usize) {
@@ -218,7 +214,7 @@ fn collect(bytes: &[u8], wanted: u16, found: &mut Vec<Vec<u8>>) -> io::Result<Pr
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Ok(Progress::GoesOn)
+    Ok(Progress::Continues)
 }
 
 fn push(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
@@ -228,7 +224,12 @@ fn push(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.resize(message.len().next_multiple_of(4), 0);
 }
 
-/// Kinds and values of the attributes in these bytes; what is cut off is left out.
+/// The value of the first attribute of a kind.
+fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+}
+
+/// Kinds and values of the attributes in these bytes, up to the first truncated one.
 fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -269,13 +270,13 @@ mod tests {
     #[test]
     fn loopback_is_found_by_its_address() {
         let localhost = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
-        let way = way(localhost).expect("every kernel knows the way to itself");
-        assert_eq!(number_of("lo").expect("its number"), way.interface);
+        let route = route(localhost).expect("every kernel has a route to itself");
+        assert_eq!(number_of("lo").expect("its number"), route.interface);
         assert!(number_of("no-such-interface").is_err());
-        let found = interface(way.interface).expect("it has a name");
+        let found = interface(route.interface).expect("it has a name");
         assert_eq!(found.name, "lo");
-        assert_eq!(way.gateway, None);
-        assert!(qdiscs(way.interface).is_ok());
+        assert_eq!(route.gateway, None);
+        assert!(qdiscs(route.interface).is_ok());
         assert!(interface(u32::MAX / 2).is_err());
     }
 
@@ -287,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_disciplines_that_have_one() {
+    fn rates_of_disciplines_are_read() {
         let mut parameters = vec![0; 36];
         parameters[8..12].copy_from_slice(&12_500_000u32.to_ne_bytes());
         let mut options = Vec::new();
         push(&mut options, 1, &parameters);
         assert_eq!(qdisc("tbf", &options).rate_bits, Some(1e8));
-        // Beyond 32 bits the rate stands in an attribute of its own.
+        // A rate above 32 bits has an attribute of its own.
         push(&mut options, 4, &1_250_000_000u64.to_ne_bytes());
         assert_eq!(qdisc("tbf", &options).rate_bits, Some(1e10));
         let mut options = Vec::new();
@@ -309,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_read_or_left() {
+    fn any_bytes_are_read_or_skipped() {
         let mut random = fastrand::Rng::with_seed(11);
         for _ in 0..20_000 {
             let bytes: Vec<u8> =
                 (0..random.usize(..80)).map(|_| if random.bool() { random.u8(..) } else { 0 }).collect();
             let mut found = Vec::new();
             let _ = collect(&bytes, NEW_QDISC, &mut found);
-            let _ = (read_way(&bytes), read_interface(&bytes), read_qdisc(&bytes));
+            let _ = (read_route(&bytes), read_interface(&bytes), read_qdisc(&bytes));
             assert!(attributes(&bytes).count() <= bytes.len());
         }
     }

@@ -1,13 +1,12 @@
-//! A low-rate look at what the machine tells of its clocks, idle states, temperatures and voltages
-//! while somebody else measures on it: the parent's, between its looks at a visit's process.
+//! Samples clocks, idle states, temperatures, voltages and memory traffic at a low rate while a
+//! visit measures; runs in the parent process.
 //!
-//! To look must not be to disturb. A look comes at most twice a second and is made from a CPU
-//! outside the visit's placement; where there is none, between visits only. Some files cost no more
-//! than a read of the kernel's memory; for others (a core's own thermometer and registers, the
-//! current frequency before Linux 5.19) the kernel interrupts the CPU that is asked, some
-//! microseconds of its time. Of those each look reads one, in turn, so that the measured CPU is
-//! interrupted twice a second at most: a window in a hundred of 2 ms, of which the median takes no
-//! notice.
+//! Sampling must not disturb the measurement. A sample is taken at most twice a second, from a CPU
+//! outside the visit's placement; if there is none, only between visits. Most files cost no more
+//! than a read of the kernel's memory. For others (a core's thermometer and registers, the current
+//! frequency before Linux 5.19) the kernel interrupts that CPU for some microseconds. Each sample
+//! reads one of those, round-robin, so the measured CPU is interrupted at most twice a second: 1 of
+//! 100 samples of 2 ms, which does not change the median.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,62 +19,64 @@ mod controllers;
 mod sensors;
 mod traffic;
 
-use sensors::{IdleStates, Reach, Registers, Sensor, Word, perf_status, sensors};
+use sensors::{IdleStates, PerfStatus, ReadCost, Registers, Sensor, SysfsFile, sensors};
 use traffic::Traffic;
 
-/// Two looks are at least this far apart.
+/// Initial time between samples.
 const PERIOD: Duration = Duration::from_millis(500);
-/// After so many points the looks become half as many, so that a day's run has a few thousand
-/// points too.
-const POINTS: usize = 1000;
-/// Idle states are summed over so many CPUs at most, spread evenly: each takes as many open files
-/// as it has states.
-const IDLE_CPUS: usize = 32;
-const MEASURED_CPUS: usize = 8;
+/// After each this many points the period doubles, so a run of a day has only some thousand points.
+const POINTS_PER_PERIOD: usize = 1000;
+/// Idle states are summed over at most this many CPUs, spread evenly, because each needs an open
+/// file per state.
+const MAX_IDLE_CPUS: usize = 32;
+/// The same for the CPUs of a visit.
+const MAX_MEASURED_CPUS: usize = 8;
 
+// Model-specific registers.
 const PERF_STATUS: u64 = 0x198;
 const MPERF: u64 = 0xe7;
 const APERF: u64 = 0xe8;
 
-/// What is known of the machine before anything is looked at.
+/// Facts about the host that the observer needs.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// The clock that the processor claims as its base, GHz: it is MPERF's.
+pub struct HostFacts {
+    /// The reported base clock, GHz; MPERF counts at this rate.
     pub base_ghz: Option<f64>,
-    /// A hypervisor answers for the registers, with inventions.
+    /// The hypervisor emulates the registers: their content means nothing.
     pub guest: bool,
 }
 
 /// The observer of one run.
 pub struct Observer {
     root: PathBuf,
-    known: Known,
+    host: HostFacts,
     sensors: Vec<Sensor>,
-    /// Idle states of the machine, and of the CPUs of the visit.
-    all: Idle,
-    measured: Idle,
+    /// Idle states of the host.
+    all_cpus: Residency,
+    /// Idle states of the visit's CPUs.
+    measured_cpus: Residency,
     core: Option<Core>,
-    /// Memory traffic; or why nobody counts it.
+    /// Memory traffic, or why it is not counted.
     traffic: Result<Traffic, String>,
-    /// The CPU from which a look is made during this visit.
-    off: Option<u32>,
-    /// Which of the readings that interrupt somebody comes next.
+    /// The CPU that takes samples during this visit.
+    sampling_cpu: Option<u32>,
+    /// Selects the next of the readings that interrupt a CPU.
     turn: usize,
-    last: Option<Instant>,
+    last_sample: Option<Instant>,
     period: Duration,
     points: usize,
-    /// The governor last seen on each CPU.
+    /// The last governor of each CPU.
     governors: BTreeMap<u32, String>,
     lines: Vec<TimeLine>,
     events: Vec<Event>,
 }
 
-/// What belongs to the measuring task's own CPU.
+/// Files and registers of the visit's first CPU.
 struct Core {
     cpu: u32,
-    frequency: Option<Word>,
-    limit: Option<Word>,
-    governor: Option<Word>,
+    frequency: Option<SysfsFile>,
+    limit: Option<SysfsFile>,
+    governor: Option<SysfsFile>,
     registers: Option<Registers>,
     /// APERF and MPERF as last read.
     cycles: Option<(u64, u64)>,
@@ -83,11 +84,12 @@ struct Core {
 
 impl Core {
     fn open(root: &Path, cpu: u32, guest: bool) -> Core {
-        let file =
-            |name: &str| Word::open(&root.join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")));
+        let file = |name: &str| {
+            SysfsFile::open(&root.join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}")))
+        };
         Core {
             cpu,
-            // The newer file is a mean over the last tick and costs nobody anything.
+            // The newer file is a mean over the last tick; reading it interrupts no CPU.
             frequency: file("cpuinfo_avg_freq").or_else(|| file("scaling_cur_freq")),
             limit: file("scaling_max_freq"),
             governor: file("scaling_governor"),
@@ -96,11 +98,10 @@ impl Core {
         }
     }
 
-    /// Cycles that ran, per cycle of the base clock, since the last reading.
+    /// Executed cycles per cycle of the base clock since the last reading.
     fn ratio(&mut self) -> Option<f64> {
         let registers = self.registers.as_ref()?;
-        // Two registers, one after the other: each interrupts the CPU, and the next look of this
-        // kind is far away.
+        // The time between these two readings is short compared with that between samples.
         let now = (registers.read(APERF)?, registers.read(MPERF)?);
         sensors::cycles_per_base(self.cycles.replace(now)?, now)
     }
@@ -109,21 +110,22 @@ impl Core {
 /// Time in each state of each CPU, µs.
 type Totals = BTreeMap<(u32, String), f64>;
 
-/// Idle states of some CPUs, and the time that they spent there since a beginning.
-struct Idle {
+/// Time that some CPUs spent in their idle states.
+struct Residency {
     cpus: Vec<(u32, IdleStates)>,
     before: Option<(Instant, Totals)>,
-    /// Summed so far: CPU time by state and in all, µs.
+    /// CPU time by state, µs.
     states: BTreeMap<String, f64>,
+    /// CPU time in all states, µs.
     cpu_us: f64,
 }
 
-impl Idle {
-    fn open(root: &Path, cpus: &CpuSet, most: usize) -> Idle {
-        let every = cpus.len().div_ceil(most).max(1);
-        let cpus = cpus.iter().step_by(every).map(|cpu| (cpu, IdleStates::open(root, cpu)));
+impl Residency {
+    fn open(root: &Path, cpus: &CpuSet, max_cpus: usize) -> Residency {
+        let step = cpus.len().div_ceil(max_cpus).max(1);
+        let cpus = cpus.iter().step_by(step).map(|cpu| (cpu, IdleStates::open(root, cpu)));
         let cpus = cpus.filter(|(_, states)| !states.is_empty()).collect();
-        Idle { cpus, before: None, states: BTreeMap::new(), cpu_us: 0.0 }
+        Residency { cpus, before: None, states: BTreeMap::new(), cpu_us: 0.0 }
     }
 
     fn begin(&mut self) {
@@ -137,30 +139,29 @@ impl Idle {
         self.cpus.iter().flat_map(of_cpu).collect()
     }
 
-    /// Adds what passed since [`Self::begin`].
+    /// Adds the time since [`Self::begin`].
     fn end(&mut self) {
         let Some((at, before)) = self.before.take() else { return };
         let us = at.elapsed().as_secs_f64() * 1e6;
         for (key, total) in self.totals() {
             let passed = before.get(&key).map_or(0.0, |before| total - before);
-            // The kernel adds an idle time when it ends: a long one may have begun before we
-            // looked.
+            // The kernel adds an idle period when it ends; it may have started before `begin`.
             *self.states.entry(key.1).or_default() += passed.clamp(0.0, us);
         }
         self.cpu_us += us * self.cpus.len() as f64;
     }
 
-    /// Share of each state in the summed time, and of no state at all, once this much was summed;
-    /// forgets it then.
-    fn shares(&mut self, at_least: Duration) -> Vec<(String, f64)> {
-        let enough = self.cpus.len() as f64 * at_least.as_secs_f64() * 1e6;
-        if self.cpu_us <= 0.0 || self.cpu_us < enough {
+    /// The share of each idle state, and of running (C0), in the summed time; then resets the sums.
+    /// Empty while the sum is less than `min_time` per CPU.
+    fn take_shares(&mut self, min_time: Duration) -> Vec<(String, f64)> {
+        let min_us = self.cpus.len() as f64 * min_time.as_secs_f64() * 1e6;
+        if self.cpu_us <= 0.0 || self.cpu_us < min_us {
             return Vec::new();
         }
-        let whole = std::mem::take(&mut self.cpu_us);
+        let total_us = std::mem::take(&mut self.cpu_us);
         let states = std::mem::take(&mut self.states);
         let mut shares: Vec<(String, f64)> =
-            states.into_iter().map(|(name, us)| (name, (us / whole).min(1.0))).collect();
+            states.into_iter().map(|(name, us)| (name, (us / total_us).min(1.0))).collect();
         let idle: f64 = shares.iter().map(|(_, share)| share).sum();
         shares.push(("C0, running".to_string(), (1.0 - idle).max(0.0)));
         shares
@@ -168,88 +169,72 @@ impl Idle {
 }
 
 impl Observer {
-    /// Opens what is there under `root`; what is not says so in a line without points. `cpus`:
-    /// those that may be used.
-    pub fn open(root: &Path, cpus: &CpuSet, known: Known) -> Observer {
+    /// Opens the files that exist below `root`; each missing source becomes a line without points.
+    /// `cpus`: the CPUs that may be used.
+    pub fn open(root: &Path, cpus: &CpuSet, host: HostFacts) -> Observer {
         let mut observer = Observer {
             root: root.to_path_buf(),
             sensors: sensors(root),
-            all: Idle::open(root, cpus, IDLE_CPUS),
-            measured: Idle::open(root, &CpuSet::default(), MEASURED_CPUS),
+            all_cpus: Residency::open(root, cpus, MAX_IDLE_CPUS),
+            measured_cpus: Residency::open(root, &CpuSet::default(), MAX_MEASURED_CPUS),
             core: None,
             traffic: Traffic::open(root),
-            off: None,
+            sampling_cpu: None,
             turn: 0,
-            last: None,
+            last_sample: None,
             period: PERIOD,
             points: 0,
             governors: BTreeMap::new(),
             lines: Vec::new(),
             events: Vec::new(),
-            known,
+            host,
         };
-        observer.say_what_is_missing(cpus.first().unwrap_or(0));
-        observer.all.begin();
+        observer.add_missing_lines(cpus.first().unwrap_or(0));
+        observer.all_cpus.begin();
         observer
     }
 
-    fn say_what_is_missing(&mut self, cpu: u32) {
+    /// Adds a line with the reason for each source that this host lacks, and the critical
+    /// temperatures.
+    fn add_missing_lines(&mut self, cpu: u32) {
         let core = Core::open(&self.root, cpu, false);
-        let registers = match (cfg!(target_arch = "x86_64"), self.known.guest) {
-            (false, _) => Err("such registers are x86's".to_string()),
-            (_, true) => Err("a guest's registers are its hypervisor's invention".to_string()),
+        let registers = match (cfg!(target_arch = "x86_64"), self.host.guest) {
+            (false, _) => Err("only x86 has such registers".to_string()),
+            (_, true) => Err("the hypervisor emulates a guest's registers".to_string()),
             _ => Registers::open(&self.root, cpu).and_then(|registers| {
-                let read = registers.read(PERF_STATUS).map(perf_status);
-                read.ok_or_else(|| {
-                    "this processor has no register IA32_PERF_STATUS (Intel's have)".to_string()
-                })
+                let status = registers.read(PERF_STATUS).map(PerfStatus::from_register);
+                status.ok_or_else(|| "only Intel processors have the register IA32_PERF_STATUS".to_string())
             }),
         };
         let has = |subject: &str| self.sensors.iter().any(|sensor| sensor.subject == subject);
         let no_ratio = match &registers {
             Err(why) => Some(why.clone()),
-            Ok((None, _)) => Some("its register IA32_PERF_STATUS holds no possible ratio".to_string()),
+            Ok(PerfStatus { multiplier: None, .. }) => {
+                Some("the multiplier in IA32_PERF_STATUS is impossible".to_string())
+            }
             Ok(_) => None,
         };
         let no_volts = match &registers {
             _ if has(TimeLine::VOLTAGE) => None,
-            Ok((_, Some(_))) => None,
-            Ok(_) => {
-                Some("no sensor called Vcore, and IA32_PERF_STATUS holds no possible voltage".to_string())
-            }
-            Err(why) => Some(format!("no sensor called Vcore under /sys/class/hwmon, and {why}")),
+            Ok(PerfStatus { volts: Some(_), .. }) => None,
+            Ok(_) => Some("no sensor Vcore, and the voltage in IA32_PERF_STATUS is impossible".to_string()),
+            Err(why) => Some(format!("no sensor Vcore under /sys/class/hwmon; {why}")),
         };
+        let reason = |is_missing: bool, text: &str| is_missing.then(|| text.to_string());
+        let no_clock = "no cpufreq under /sys: a guest, or no driver for this processor";
+        let no_idle = "no cpuidle states under /sys: a guest, or idle=poll";
+        let no_temperature = "no processor's sensor under /sys/class/hwmon, and no thermal zone";
         let missing = [
-            (
-                TimeLine::CLOCK,
-                "by cpufreq",
-                core.frequency
-                    .is_none()
-                    .then(|| "no cpufreq under /sys: a guest, or no driver for this processor".to_string()),
-            ),
+            (TimeLine::CLOCK, "by cpufreq", reason(core.frequency.is_none(), no_clock)),
             (TimeLine::MULTIPLIER, "by IA32_PERF_STATUS", no_ratio),
-            (
-                TimeLine::IDLE,
-                "residency",
-                self.all
-                    .cpus
-                    .is_empty()
-                    .then(|| "no cpuidle states under /sys: a guest, or idle=poll".to_string()),
-            ),
-            (
-                TimeLine::TEMPERATURE,
-                "processor",
-                (!has(TimeLine::TEMPERATURE)).then(|| {
-                    "no processor's sensor under /sys/class/hwmon and no thermal zone of one".to_string()
-                }),
-            ),
+            (TimeLine::IDLE, "residency", reason(self.all_cpus.cpus.is_empty(), no_idle)),
+            (TimeLine::TEMPERATURE, "processor", reason(!has(TimeLine::TEMPERATURE), no_temperature)),
             (TimeLine::VOLTAGE, "core", no_volts),
             (TimeLine::TRAFFIC, "by resctrl or memory controllers", self.traffic.as_ref().err().cloned()),
         ];
         for (subject, name, missing) in missing {
             if missing.is_some() {
-                let line = empty(subject, name, "");
-                self.lines.push(TimeLine { missing, ..line });
+                self.lines.push(TimeLine { missing, ..empty(subject, name, "") });
             }
         }
         let limits: Vec<(String, f64)> =
@@ -259,81 +244,76 @@ impl Observer {
         }
     }
 
-    /// A visit to these CPUs is about to begin; looks during it are made from the CPU `off`.
-    pub fn begin(&mut self, seats: &CpuSet, off: Option<u32>) {
-        self.off = off;
-        let first = seats.first().filter(|_| off.is_some());
+    /// To be called before a visit to these CPUs; `sampling_cpu` takes the samples during it.
+    pub fn begin(&mut self, seats: &CpuSet, sampling_cpu: Option<u32>) {
+        self.sampling_cpu = sampling_cpu;
+        let first = seats.first().filter(|_| sampling_cpu.is_some());
         if self.core.as_ref().map(|core| core.cpu) != first {
-            self.core = first.map(|cpu| Core::open(&self.root, cpu, self.known.guest));
-            let idle = Idle::open(&self.root, seats, MEASURED_CPUS);
-            // What was summed belongs to other CPUs, which were measured just as these are.
-            let before = std::mem::replace(&mut self.measured, idle);
-            (self.measured.states, self.measured.cpu_us) = (before.states, before.cpu_us);
+            self.core = first.map(|cpu| Core::open(&self.root, cpu, self.host.guest));
+            let residency = Residency::open(&self.root, seats, MAX_MEASURED_CPUS);
+            // Keeps the sums, which are those of earlier measured CPUs.
+            let before = std::mem::replace(&mut self.measured_cpus, residency);
+            (self.measured_cpus.states, self.measured_cpus.cpu_us) = (before.states, before.cpu_us);
         }
-        self.measured.begin();
+        self.measured_cpus.begin();
     }
 
-    /// During a visit: looks when it is time to, and when that can be done from another CPU.
-    pub fn look(&mut self, at_ms: f64) {
-        let Some(off) = self.off.filter(|_| self.is_due()) else { return };
-        let _ = affinity::on(&CpuSet::one(off), || self.sample(at_ms, true));
+    /// To be called often during a visit: takes a sample if one is due and another CPU can take it.
+    /// `at_ms`: time of the run, ms.
+    pub fn sample_if_due(&mut self, at_ms: f64) {
+        let Some(cpu) = self.sampling_cpu.filter(|_| self.is_due()) else { return };
+        let _ = affinity::on(&CpuSet::one(cpu), || self.sample(at_ms, true));
     }
 
-    /// The visit has ended.
+    /// To be called after the visit.
     pub fn end(&mut self, at_ms: f64) {
-        self.measured.end();
-        for (state, share) in self.measured.shares(self.period) {
-            self.note(
-                TimeLine::IDLE,
-                &format!("{state}, measured CPUs"),
-                "share of the time",
-                at_ms,
-                Some(share),
-            );
+        self.measured_cpus.end();
+        for (state, share) in self.measured_cpus.take_shares(self.period) {
+            self.add_share(&format!("{state}, measured CPUs"), at_ms, share);
         }
-        // Nobody measures now: whatever is read disturbs nobody.
-        if self.off.is_none() && self.is_due() {
+        // No visit runs now, so no reading can disturb one.
+        if self.sampling_cpu.is_none() && self.is_due() {
             self.sample(at_ms, false);
         }
     }
 
-    /// What was seen since the last time.
+    /// The lines and events since the last call.
     pub fn take(&mut self) -> (Vec<TimeLine>, Vec<Event>) {
         (std::mem::take(&mut self.lines), std::mem::take(&mut self.events))
     }
 
     fn is_due(&self) -> bool {
-        self.last.is_none_or(|last| last.elapsed() >= self.period)
+        self.last_sample.is_none_or(|last| last.elapsed() >= self.period)
     }
 
-    /// One look; `working`: the measured CPU is at work, so its own clock means something.
+    /// Takes a sample. `working`: the measured CPU executes a visit, so its own clock is meaningful.
     fn sample(&mut self, at_ms: f64, working: bool) {
-        self.last = Some(Instant::now());
-        self.all.end();
-        for (state, share) in self.all.shares(Duration::ZERO) {
-            self.note(TimeLine::IDLE, &format!("{state}, all CPUs"), "share of the time", at_ms, Some(share));
+        self.last_sample = Some(Instant::now());
+        self.all_cpus.end();
+        for (state, share) in self.all_cpus.take_shares(Duration::ZERO) {
+            self.add_share(&format!("{state}, all CPUs"), at_ms, share);
         }
-        self.all.begin();
+        self.all_cpus.begin();
         for index in 0..self.sensors.len() {
-            if self.sensors[index].reach == Reach::Quiet || !working {
+            if self.sensors[index].cost == ReadCost::NoInterrupt || !working {
                 self.read_sensor(index, at_ms);
             }
         }
         if !working {
-            // Counters tell what was moved since they were last read, the visit included.
+            // The counters cover the time since their last reading, the visit included.
             self.read_traffic(at_ms);
             return;
         }
         self.read_policy(at_ms);
-        let dear: Vec<usize> =
-            (0..self.sensors.len()).filter(|index| self.sensors[*index].reach == Reach::Interrupts).collect();
-        self.turn = (self.turn + 1) % (4 + dear.len());
+        let interrupts = |index: &usize| self.sensors[*index].cost == ReadCost::InterruptsCpu;
+        let interrupting: Vec<usize> = (0..self.sensors.len()).filter(interrupts).collect();
+        self.turn = (self.turn + 1) % (4 + interrupting.len());
         match self.turn {
             0 => self.read_frequency(at_ms),
             1 => self.read_status(at_ms),
             2 => self.read_cycles(at_ms),
             3 => self.read_traffic(at_ms),
-            turn => self.read_sensor(dear[turn - 4], at_ms),
+            turn => self.read_sensor(interrupting[turn - 4], at_ms),
         }
     }
 
@@ -343,11 +323,12 @@ impl Observer {
         self.note(subject, &name, unit, at_ms, value);
     }
 
-    /// The policy's own texts: what it allows, and a governor that somebody changed.
+    /// The highest clock that the cpufreq policy permits, and changes of the governor.
     fn read_policy(&mut self, at_ms: f64) {
         let Some(core) = &self.core else { return };
         let (cpu, limit) = (core.cpu, core.limit.as_ref().and_then(ghz));
-        if let Some(now) = core.governor.as_ref().and_then(Word::text).map(|text| sensors::label(&text)) {
+        let governor = core.governor.as_ref().and_then(SysfsFile::text);
+        if let Some(now) = governor.map(|text| sensors::label(&text)) {
             let before = self.governors.insert(cpu, now.clone());
             if let Some(before) = before.filter(|before| *before != now) {
                 let text = format!("the governor of CPU {cpu} changed from {before} to {now}");
@@ -365,25 +346,30 @@ impl Observer {
     fn read_status(&mut self, at_ms: f64) {
         let registers = self.core.as_ref().and_then(|core| core.registers.as_ref());
         let status = registers.and_then(|registers| registers.read(PERF_STATUS));
-        let (multiplier, volts) = status.map(perf_status).unwrap_or_default();
+        let PerfStatus { multiplier, volts } = status.map(PerfStatus::from_register).unwrap_or_default();
         self.note(TimeLine::MULTIPLIER, "by IA32_PERF_STATUS, measured CPU", "", at_ms, multiplier);
         self.note(TimeLine::VOLTAGE, "by IA32_PERF_STATUS, measured CPU", "V", at_ms, volts);
     }
 
     fn read_cycles(&mut self, at_ms: f64) {
         let ratio = self.core.as_mut().and_then(Core::ratio);
-        let clock = ratio.and_then(|ratio| Some(ratio * self.known.base_ghz?));
+        let clock = ratio.and_then(|ratio| Some(ratio * self.host.base_ghz?));
         self.note(TimeLine::CLOCK, "by APERF and MPERF, measured CPU", "GHz", at_ms, clock);
     }
 
-    /// The kernel interrupts a CPU of each domain for it.
+    /// Reading interrupts a CPU of each L3 domain.
     fn read_traffic(&mut self, at_ms: f64) {
-        let read = self.traffic.as_mut().map(Traffic::read).unwrap_or_default();
-        for (name, rate) in read {
+        let rates = self.traffic.as_mut().map(Traffic::read).unwrap_or_default();
+        for (name, rate) in rates {
             self.note(TimeLine::TRAFFIC, &name, "GB/s", at_ms, Some(rate));
         }
     }
 
+    fn add_share(&mut self, name: &str, at_ms: f64, share: f64) {
+        self.note(TimeLine::IDLE, name, "share of the time", at_ms, Some(share));
+    }
+
+    /// Adds a point to the line of this subject and name, which it creates if needed.
     fn note(
         &mut self,
         subject: &'static str,
@@ -393,23 +379,24 @@ impl Observer {
         value: Option<f64>,
     ) {
         let Some(value) = value else { return };
-        let is_it = |line: &TimeLine| line.subject == subject && line.name == name && line.missing.is_none();
-        let at = self.lines.iter().position(is_it).unwrap_or_else(|| {
+        let matches =
+            |line: &TimeLine| line.subject == subject && line.name == name && line.missing.is_none();
+        let index = self.lines.iter().position(matches).unwrap_or_else(|| {
             self.lines.push(empty(subject, name, unit));
             self.lines.len() - 1
         });
-        self.lines[at].at_ms.push(at_ms);
-        self.lines[at].value.push(value);
+        self.lines[index].at_ms.push(at_ms);
+        self.lines[index].value.push(value);
         self.points += 1;
-        if self.points.is_multiple_of(POINTS) {
+        if self.points.is_multiple_of(POINTS_PER_PERIOD) {
             self.period *= 2;
         }
     }
 }
 
-/// Kilohertz as GHz that a core could have.
-fn ghz(word: &Word) -> Option<f64> {
-    word.number().map(|khz| khz / 1e6).filter(|ghz| (0.01..20.0).contains(ghz))
+/// A file's number in kHz as GHz; `None` if no core can have that clock.
+fn ghz(file: &SysfsFile) -> Option<f64> {
+    file.number().map(|khz| khz / 1e6).filter(|ghz| (0.01..20.0).contains(ghz))
 }
 
 fn empty(subject: &'static str, name: &str, unit: &'static str) -> TimeLine {

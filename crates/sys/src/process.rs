@@ -1,4 +1,5 @@
-//! Processes of our own: forked members of a visit that die with it.
+//! Child processes: forked members of a visit that die with it, and how processes are tied to their
+//! parent.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,30 +12,30 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// A forked child; killed and reaped on drop.
+/// A forked child, killed and reaped on drop.
 pub struct Child {
     pid: Pid,
     status: Option<ExitStatus>,
 }
 
-/// Forks. The child runs `work` and exits with its answer; it dies when the parent does.
+/// Forks a child that runs `work`, exits with its result, and dies with its parent.
 ///
-/// The caller must have a single thread: the child may then go on using the allocator and the
-/// standard library.
+/// The caller must have a single thread: only then may the child use the allocator and the standard
+/// library.
 pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
     let mut work = Some(work);
-    // Only the child calls it, and once.
-    forked(&mut || work.take().map_or(PANICKED, |work| work()))
+    // The child calls it once.
+    fork_child(&mut || work.take().map_or(PANICKED, |work| work()))
 }
 
-fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
+fn fork_child(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
     let parent = rustix::process::getpid();
-    // SAFETY: fork has no arguments. The visit's process is single-threaded (nothing in `bench`
-    // makes threads before forking), so no lock can be held by a thread that the child lacks.
+    // SAFETY: fork has no arguments. The visit's process is single-threaded (`bench` starts no
+    // thread before forking), so no thread that the child lacks can own a lock.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            let code = match die_with(parent) {
+            let code = match die_with_parent(parent) {
                 Ok(()) => std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(PANICKED),
                 Err(_) => PARENT_GONE,
             };
@@ -52,143 +53,147 @@ fn forked(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
 const PANICKED: i32 = 101;
 const PARENT_GONE: i32 = 102;
 
-/// Asks the kernel to kill the calling process when its parent dies; an error if that has happened
+/// Asks the kernel to kill the calling process when its parent dies; an error if the parent has died
 /// already.
-pub fn die_with(parent: Pid) -> io::Result<()> {
+pub fn die_with_parent(parent: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    match rustix::process::getppid() == Some(parent) {
-        true => Ok(()),
-        false => Err(io::Error::other("the parent process is gone")),
+    if rustix::process::getppid() == Some(parent) {
+        Ok(())
+    } else {
+        Err(io::Error::other("the parent process has ended"))
     }
 }
 
-/// What this command starts is killed when the calling process ends, however that ends.
-pub fn dies_with_us(command: &mut Command) {
+/// Makes the kernel kill the process of this command when the calling process ends.
+pub fn kill_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec the child makes two system calls, and an error of a plain
-    // number: no memory, no lock.
+    // SAFETY: between fork and exec the child makes two system calls and an error from a number; it
+    // allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || {
-            die_with(parent).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
+            die_with_parent(parent).map_err(|_| io::Error::from_raw_os_error(libc::ESRCH))?;
             Ok(())
         });
     }
 }
 
-/// What this command starts gets no signals of ours, be it by our terminal or our group, and none
-/// of our files but the three that it is given.
-pub fn alone_in_a_session(command: &mut Command) {
-    // SAFETY: between fork and exec the child makes two system calls: no memory, no lock.
+/// Starts this command in a new session: it gets no signals of this terminal or process group, and
+/// inherits no open files other than the three standard streams.
+pub fn in_new_session(command: &mut Command) {
+    // SAFETY: between fork and exec the child makes two system calls; it allocates nothing and takes
+    // no lock.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
-            // Older kernels cannot: then it keeps what we were given open, and that only.
+            // On kernels before 5.11 the call fails; then the child keeps files that this process
+            // inherited.
             libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             Ok(())
         });
     }
 }
 
-/// From now on the children of a child of ours that dies become ours, to be waited for.
+/// From now on, when a child of this process ends, its own children become children of this process.
 pub fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
 }
 
-/// Does `work` in a child and waits for it: how that ended. The calling process becomes its keeper.
-/// Whatever the child has started is below the keeper, also when its parents are gone, and is
-/// killed when the child has ended, however that ended. The child is in a process group of its own;
-/// SIGTERM and the end of the keeper's parent ask it to end. The caller must have a single thread
-/// and no other child, and the child should let itself be asked to end when its parent ends
-/// ([`be_asked_when_the_parent_ends`]): then what it started ends, too, when the keeper is killed.
-pub fn kept(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
+/// Runs `work` in a child and returns its exit status; the calling process becomes its supervisor:
+/// - It adopts all that the child has started, and kills it after the child has ended.
+/// - It forwards SIGTERM to the child, also when its own parent ends. The child has its own process
+///   group.
+///
+/// The caller must have a single thread and no other child. The child should call
+/// [`terminate_with_parent`], so that its descendants also end if the supervisor is killed.
+pub fn run_supervised(work: impl FnOnce() -> i32) -> io::Result<ExitStatus> {
     adopt_orphans()?;
-    be_asked_when_the_parent_ends()?;
+    terminate_with_parent()?;
     let mut child = fork(|| {
-        // In the keeper's group it would only be killed together with it.
+        // In the supervisor's group it could be killed only together with it.
         let _ = rustix::process::setpgid(None, None);
         work()
     })?;
-    // Whoever listens to the child hears its end; without a /dev/null, that of the keeper.
+    // Releases standard output, so that its reader sees the end of the child. Without /dev/null the
+    // reader sees that of the supervisor.
     let null = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
     let _ = null.map(rustix::stdio::dup2_stdout);
-    // After the fork: the child's signals are its own.
+    // After the fork, so that the child does not inherit the handlers.
     let mut signals = Signals::new([SIGTERM, SIGCHLD])?;
     let status = loop {
         if let Some(status) = child.ended()? {
             break status;
         }
         if signals.wait().any(|signal| signal == SIGTERM) {
-            // Already gone is as good as asked.
+            // Fails only if the child has ended already.
             let _ = rustix::process::kill_process(child.pid, Signal::TERM);
         }
     };
-    end_descendants(LEAVE)?;
+    end_descendants(KILL_LIMIT)?;
     Ok(status)
 }
 
-/// How long what a kept child has left may take to leave.
-const LEAVE: Duration = Duration::from_secs(5);
+/// Time limit for killing the descendants of a supervised child.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
 
-/// Ends the calling process as another one has ended.
-pub fn end_as(status: ExitStatus) -> ExitCode {
+/// Ends the calling process in the same way as another one has ended.
+pub fn exit_like(status: ExitStatus) -> ExitCode {
     if let Some(signal) = status.signal() {
-        // Where the kernel refuses that, the exit code says that something went wrong.
+        // If the kernel refuses, the exit code 1 reports the failure.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// The calling process's children, and theirs, are killed and waited for until there is none left,
-/// for so long at most; whether there was one. The caller has started all of them and adopts
-/// orphans: none gets away.
+/// Kills and reaps all descendants of the calling process; returns whether there were any, or an
+/// error after `limit`. The caller must have started all of them and adopt orphans, so that none
+/// can escape.
 pub fn end_descendants(limit: Duration) -> io::Result<bool> {
-    let (begin, mut any, mut empty) = (Instant::now(), false, 0);
+    let (start, mut found_any, mut empty_scans) = (Instant::now(), false, 0);
     loop {
         let left = super::counters::descendants(std::process::id()).into_iter();
         let left: Vec<Pid> = left.filter_map(|pid| Pid::from_raw(pid as i32)).collect();
-        empty = if left.is_empty() { empty + 1 } else { 0 };
-        // Who is born during one look is seen by the next.
-        if empty == 2 {
-            return Ok(any);
+        empty_scans = if left.is_empty() { empty_scans + 1 } else { 0 };
+        // The second scan sees processes that were started during the first.
+        if empty_scans == 2 {
+            return Ok(found_any);
         }
-        any |= !left.is_empty();
+        found_any |= !left.is_empty();
         for pid in &left {
-            // Already gone is as good as killed; whoever is not our own child comes to us.
+            // Fails only if it has ended already. Orphans become children of this process, so a
+            // later scan reaps them.
             let _ = rustix::process::kill_process(*pid, Signal::KILL);
             let _ = rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG);
         }
-        if begin.elapsed() > limit && empty == 0 {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "killed processes have not left"));
+        if start.elapsed() > limit && empty_scans == 0 {
+            let text = format!("{} killed processes did not end within {limit:?}", left.len());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
         std::thread::sleep(Duration::from_micros(500));
     }
 }
 
-/// From now on the end of the parent asks the calling process to end (SIGTERM) instead of killing
-/// it.
-pub fn be_asked_when_the_parent_ends() -> io::Result<()> {
+/// From now on the kernel sends SIGTERM to the calling process when its parent ends, instead of
+/// SIGKILL.
+pub fn terminate_with_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?)
 }
 
-/// What to start to get the running program once more: the kernel's own handle on it, because an
-/// upgrade or a build may put another file in `program`'s place at any moment; `program` where
-/// there is no /proc. All visits of a run are measured by the same code.
-pub fn running(program: &Path) -> &Path {
+/// The path for starting the running executable again: /proc/self/exe, because an upgrade or build
+/// may replace the file `program` at any time, and the same code must measure all visits. `program`
+/// if there is no /proc.
+pub fn running_executable(program: &Path) -> &Path {
     let handle = Path::new("/proc/self/exe");
-    match rustix::fs::stat(handle) {
-        Ok(_) => handle,
-        Err(_) => program,
-    }
+    if rustix::fs::stat(handle).is_ok() { handle } else { program }
 }
 
-/// What tools like `top` call this process. Started by the kernel's handle it would be `exe`.
-pub fn name_as(name: &std::ffi::CStr) {
-    // A nicer name is all that is lost.
+/// Sets the name that tools such as `top` show; a process started by /proc/self/exe is named `exe`.
+pub fn set_process_name(name: &std::ffi::CStr) {
+    // Without effect on measurements if it fails.
     let _ = rustix::thread::set_name(name);
 }
 
-/// Whether the calling process was started with this signal ignored, as `nohup` does.
+/// Whether the calling process was started with this signal ignored (as by `nohup`).
 pub fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: no new action is given, and the pointer is valid for a write of the old one.
@@ -200,7 +205,7 @@ pub fn is_ignored(signal: i32) -> bool {
 }
 
 impl Child {
-    /// Its number as a process.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
@@ -214,7 +219,7 @@ impl Child {
         Ok(self.status)
     }
 
-    /// Waits until it ends by itself; kills it after `limit`.
+    /// Waits until it ends; after `limit` kills it and returns an error.
     pub fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
         let end = Instant::now() + limit;
         loop {
@@ -225,15 +230,14 @@ impl Child {
                 self.kill();
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,
-                    format!("a member process did not end within {limit:?}"),
+                    format!("a child process did not end within {limit:?}"),
                 ));
             }
             std::thread::sleep(Duration::from_micros(200));
         }
     }
 
-    /// Waits until it has ended, and leaves it to be reaped: what the kernel counted for it can
-    /// still be read.
+    /// Waits until it has ended without reaping it, so that its counters can still be read.
     pub fn wait_until_ended(&self) -> io::Result<()> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while self.status.is_none() {
@@ -245,7 +249,7 @@ impl Child {
         Ok(())
     }
 
-    /// Waits until it ends by itself, however long that takes.
+    /// Waits without limit until it ends, and reaps it.
     pub fn reap(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.status {
@@ -262,15 +266,14 @@ impl Child {
         }
     }
 
-    /// Whether it has ended and was waited for: what it used then counts as its parent's
-    /// children's.
+    /// Whether it has ended and was waited for: only then its usage counts as that of children.
     pub fn was_waited_for(&self) -> bool {
         self.status.is_some()
     }
 
     pub fn kill(&mut self) {
         if self.status.is_none() {
-            // Already gone is as good as killed.
+            // Fails only if it has ended already.
             let _ = rustix::process::kill_process(self.pid, Signal::KILL);
             let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::empty());
             self.status = waited.ok().flatten().map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
@@ -288,16 +291,16 @@ impl Drop for Child {
 mod tests {
     use super::*;
 
-    // The test harness has several threads, so these children do nothing that could need a lock.
+    // The test harness has several threads, so these children must not need a lock.
 
     #[test]
-    fn a_child_returns_its_code() {
+    fn a_child_exits_with_its_code() {
         let mut child = fork(|| 7).expect("fork");
         assert_eq!(child.wait(Duration::from_secs(10)).expect("ends").code(), Some(7));
     }
 
     #[test]
-    fn a_child_that_hangs_is_killed() {
+    fn a_hanging_child_is_killed() {
         let mut child = fork(|| {
             loop {
                 std::hint::spin_loop();

@@ -1,4 +1,4 @@
-//! Programs to start: the smallest one there can be, made here, and those of the system.
+//! Programs to start: a minimal executable made here, and programs of the system.
 
 use std::ffi::{CStr, CString, c_char};
 use std::io;
@@ -9,50 +9,49 @@ use rustix::fs::{Access, MemfdFlags, Mode, OFlags};
 
 use super::elf;
 
-/// A program with its arguments, ready to be started without another allocation.
+/// A program with its arguments; starting it needs no allocation.
 pub struct Program {
     path: CString,
     arguments: Vec<CString>,
-    /// What it ends with when all is well.
+    /// Its exit code if it succeeds.
     code: i32,
-    /// The file that `path` leads to, where it has no name of its own.
+    /// The file behind `path` if it has no name of its own.
     _file: Option<OwnedFd>,
 }
 
-/// The most arguments that a program here has, its own name among them.
-const ARGUMENTS: usize = 3;
+/// Largest number of arguments, including the program's name.
+const MAX_ARGUMENTS: usize = 3;
 
-/// What the smallest program ends with: a number that nothing else here does.
+/// Exit code of the minimal program; no other program here uses it.
 const MINIMAL_CODE: i32 = 42;
 
 impl Program {
-    /// The smallest program: a static executable of two hundred bytes, two instructions long before
-    /// it asks to end.
+    /// The minimal program: a static executable of about 200 bytes that calls `exit_group` after two
+    /// instructions.
     ///
-    /// It lives in memory (`memfd_create`), or in an unnamed file of the temporary directory where
-    /// the kernel lets no such memory be executed; so nothing is left behind. An error says why
-    /// neither could be started.
+    /// It is kept in memory (`memfd_create`), or in an unnamed file of the temporary directory if
+    /// the kernel refuses to execute from memory. The error says why both failed.
     pub fn minimal() -> io::Result<Program> {
         Program::of_image(&image()?, MINIMAL_CODE)
     }
 
-    /// A program by its executable's bytes, kept as [`Program::minimal`] is. It is tried once, and
-    /// must end with `code`.
+    /// A program from the bytes of its executable, kept like [`Program::minimal`]. It is tried once
+    /// and must exit with `code`.
     pub fn of_image(image: &[u8], code: i32) -> io::Result<Program> {
         let in_memory = memory_file().and_then(|file| Program::of_file(file, image, code));
-        in_memory.or_else(|first| {
+        in_memory.or_else(|in_memory| {
             let in_directory = directory_file().and_then(|file| Program::of_file(file, image, code));
-            in_directory.map_err(|second| {
+            in_directory.map_err(|in_file| {
                 let why =
-                    format!("no program of our own can be started: in memory {first}; in a file {second}");
-                io::Error::new(second.kind(), why)
+                    format!("cannot start a test program from memory ({in_memory}) or a file ({in_file})");
+                io::Error::new(in_file.kind(), why)
             })
         })
     }
 
     /// A program of the system.
     pub fn at(path: &CStr, arguments: &[&CStr], code: i32) -> Program {
-        let arguments = arguments.iter().take(ARGUMENTS).map(|text| CString::from(*text)).collect();
+        let arguments = arguments.iter().take(MAX_ARGUMENTS).map(|text| CString::from(*text)).collect();
         Program { path: path.into(), arguments, code, _file: None }
     }
 
@@ -64,20 +63,21 @@ impl Program {
     /// Writes the image and tries it.
     fn of_file(file: OwnedFd, image: &[u8], code: i32) -> io::Result<Program> {
         if rustix::io::write(&file, image)? != image.len() {
-            return Err(io::Error::other("it could not be written whole"));
+            return Err(io::Error::other("the program was written only in part"));
         }
-        // What is open for writing cannot be executed: it is opened once more, and the first handle
-        // closed. Children get the second one by inheritance, and find the file through it.
+        // A file that is open for writing cannot be executed, so it is opened again for reading and
+        // the first descriptor closed. Children inherit the second one and execute through it.
         let writable = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let readable = rustix::fs::open(writable.as_c_str(), OFlags::RDONLY, Mode::empty())?;
         drop(file);
         let readable_path = format!("/proc/self/fd/{}", readable.as_fd().as_raw_fd());
         let path = CString::new(readable_path.as_str())?;
         let program = Program { arguments: vec![path.clone()], path, code, _file: Some(readable) };
-        let ended = Command::new(&readable_path).env_clear().status()?;
-        match program.is_right(ended.code()) {
-            true => Ok(program),
-            false => Err(io::Error::other("it ended otherwise than it should")),
+        let status = Command::new(&readable_path).env_clear().status()?;
+        if program.is_right(status.code()) {
+            Ok(program)
+        } else {
+            Err(io::Error::other(format!("the program ended with {status}, not with code {code}")))
         }
     }
 
@@ -85,17 +85,17 @@ impl Program {
         &self.path
     }
 
-    /// As `execve` wants it: pointers into this value, and a null.
-    pub fn argv(&self) -> [*const c_char; ARGUMENTS + 1] {
-        let mut argv = [std::ptr::null(); ARGUMENTS + 1];
+    /// The arguments for `execve`: pointers into this value, then null.
+    pub fn argv(&self) -> [*const c_char; MAX_ARGUMENTS + 1] {
+        let mut argv = [std::ptr::null(); MAX_ARGUMENTS + 1];
         for (pointer, text) in argv.iter_mut().zip(&self.arguments) {
             *pointer = text.as_ptr();
         }
         argv
     }
 
-    /// Whether a child that was to become this program has ended as the program does. `code`: its
-    /// exit code; `None` when a signal ended it.
+    /// Whether a child that executed this program succeeded. `code`: its exit code; `None` if a
+    /// signal ended it.
     pub fn is_right(&self, code: Option<i32>) -> bool {
         code == Some(self.code)
     }
@@ -111,7 +111,7 @@ pub fn is_executable(path: &CStr) -> bool {
 
 fn memory_file() -> io::Result<OwnedFd> {
     let create = |flags| rustix::fs::memfd_create("assay-minimal", MemfdFlags::CLOEXEC | flags);
-    // Kernels before 6.3 do not know the flag, and need none.
+    // Kernels before 6.3 do not know the flag and do not need it.
     Ok(create(MemfdFlags::EXEC).or_else(|_| create(MemfdFlags::empty()))?)
 }
 
@@ -144,17 +144,18 @@ const CODE: [u8; 12] = {
     let [i, j, k, l] = 0xd400_0001u32.to_le_bytes();
     [a, b, c, d, e, f, g, h, i, j, k, l]
 };
-/// An ELF file as the kernel's loader wants it and no more: its header, one segment that holds the
-/// whole file, and the entry that refuses an executable stack.
+/// The minimal ELF file that the kernel loads: header, one segment for the whole file, and an entry
+/// for a stack that is not executable.
 fn image() -> io::Result<Vec<u8>> {
     let start = elf::code_at(2);
     let length = start + CODE.len() as u64;
     let segments = [elf::Segment::whole(length), elf::Segment::STACK];
     let mut image = elf::header(start, &segments);
     image.extend(CODE);
-    match image.len() as u64 == length {
-        true => Ok(image),
-        false => Err(io::Error::other("the smallest program has come out in another size than it says")),
+    if image.len() as u64 == length {
+        Ok(image)
+    } else {
+        Err(io::Error::other(format!("the minimal program has {} bytes, not {length}", image.len())))
     }
 }
 
@@ -164,25 +165,24 @@ mod tests {
     use testkit::alone;
 
     #[test]
-    fn the_smallest_program_needs_no_name_anywhere() {
+    fn the_minimal_program_has_no_name() {
         alone(|| {
             let image = image().expect("an image");
             assert!(image.len() < 256, "{} bytes", image.len());
             for file in [memory_file(), directory_file()] {
-                // A temporary directory may refuse unnamed files or execution: then memory is what
-                // is left.
+                // A temporary directory may refuse unnamed files or execution.
                 let Ok(program) = file.and_then(|file| Program::of_file(file, &image, MINIMAL_CODE)) else {
                     continue;
                 };
-                let leads_to = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
-                assert!(leads_to.to_string_lossy().ends_with(" (deleted)"), "{leads_to:?} has a name");
+                let target = std::fs::read_link(program.path().to_str().expect("text")).expect("a link");
+                assert!(target.to_string_lossy().ends_with(" (deleted)"), "{target:?} has a name");
             }
             assert!(Program::minimal().is_ok());
         });
     }
 
     #[test]
-    fn a_file_that_is_no_program_is_refused_with_the_reason() {
+    fn a_file_that_is_not_a_program_is_refused() {
         alone(|| {
             let file = memory_file().expect("a file in memory");
             assert!(Program::of_file(file, b"\x7fELF, but no more", MINIMAL_CODE).is_err());

@@ -1,15 +1,14 @@
-//! Random bytes from the kernel, for tokens and nonces: whatever must not be guessed.
+//! Random bytes from the kernel, for tokens and nonces that must not be guessed.
 
 use std::io;
 
-/// So many bytes that nobody can foretell; waits for the kernel's generator only in a boot's first
-/// seconds.
+/// Unpredictable bytes. Waits for the kernel's generator only in the first seconds after a boot.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0u8; N];
     let mut filled = 0;
     while filled < N {
         let rest = &mut bytes[filled..];
-        // SAFETY: the pointer and the length are of one writable slice.
+        // SAFETY: pointer and length describe one writable slice.
         let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
         match got {
             -1 => {
@@ -29,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_are_alike() {
+    fn two_calls_differ() {
         assert_ne!(random::<32>().expect("random bytes"), random::<32>().expect("random bytes"));
     }
 }

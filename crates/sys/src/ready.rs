@@ -1,11 +1,11 @@
-//! `select`, for descriptors that its caller keeps open.
+//! `select` on descriptors that the caller keeps open.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::event::{FdSetElement, FdSetIter, Timespec, fd_set_bound, fd_set_insert, fd_set_num_elements};
 
-/// A set of descriptors to be asked again and again whether they can be read from.
+/// A set of descriptors that is polled repeatedly for being readable.
 pub struct ReadSet<'fd> {
     wanted: Vec<FdSetElement>,
     answer: Vec<FdSetElement>,
@@ -26,20 +26,20 @@ impl<'fd> ReadSet<'fd> {
         ReadSet { answer: wanted.clone(), wanted, bound, _descriptors: descriptors }
     }
 
-    /// How many can be read from right now; does not wait. The kernel overwrites the set, so it is
-    /// copied before.
+    /// The number of readable descriptors; does not wait. The kernel overwrites the set, so it gets
+    /// a copy.
     pub fn ask(&mut self) -> io::Result<usize> {
-        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
         self.answer.copy_from_slice(&self.wanted);
-        // SAFETY: all descriptors in the set are borrowed by it, hence open.
+        // SAFETY: the set borrows all its descriptors, so they are open.
         let ready =
-            unsafe { rustix::event::select(self.bound, Some(&mut self.answer), None, None, Some(&AT_ONCE))? };
+            unsafe { rustix::event::select(self.bound, Some(&mut self.answer), None, None, Some(&NO_WAIT))? };
         Ok(usize::try_from(ready).unwrap_or(0))
     }
 
-    /// Whether the last answer named this one.
-    pub fn named(&self, descriptor: impl AsFd) -> bool {
-        FdSetIter::new(&self.answer).any(|named| named == descriptor.as_fd().as_raw_fd())
+    /// Whether the last [`ReadSet::ask`] found this descriptor readable.
+    pub fn is_readable(&self, descriptor: impl AsFd) -> bool {
+        FdSetIter::new(&self.answer).any(|readable| readable == descriptor.as_fd().as_raw_fd())
     }
 }
 
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_can_be_read_is_named() {
+    fn only_readable_descriptors_are_reported() {
         let (idle, _idle_end) = rustix::pipe::pipe().expect("a pipe");
         let (ready, ready_end) = rustix::pipe::pipe().expect("a pipe");
         let mut set = ReadSet::of([&idle, &ready].into_iter().map(AsFd::as_fd));
         assert_eq!(set.ask().expect("select"), 0);
         rustix::io::write(&ready_end, b"x").expect("a byte");
         assert_eq!(set.ask().expect("select"), 1);
-        assert!(set.named(&ready) && !set.named(&idle));
+        assert!(set.is_readable(&ready) && !set.is_readable(&idle));
     }
 }

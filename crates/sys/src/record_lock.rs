@@ -1,15 +1,15 @@
-//! POSIX record locks (`fcntl`): a process locks single bytes of a file against all other
-//! processes.
+//! POSIX record locks (`fcntl`): a process locks single bytes of a file against other processes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Locks a byte for this process alone, waiting for whoever has it; interrupted by any signal.
+/// Locks a byte for this process alone; waits until it is free. Any signal interrupts the wait
+/// (EINTR).
 pub fn lock(file: BorrowedFd, byte: i64) -> io::Result<()> {
     set(file, byte, libc::F_WRLCK, libc::F_SETLKW)
 }
 
-/// Gives a byte back.
+/// Unlocks a byte.
 pub fn unlock(file: BorrowedFd, byte: i64) -> io::Result<()> {
     set(file, byte, libc::F_UNLCK, libc::F_SETLK)
 }
@@ -22,7 +22,7 @@ fn set(file: BorrowedFd, byte: i64, kind: libc::c_int, command: libc::c_int) -> 
     lock.l_whence = libc::SEEK_SET as _;
     lock.l_start = byte as _;
     lock.l_len = 1;
-    // SAFETY: the descriptor is open and the kernel only reads the lock's description.
+    // SAFETY: the descriptor is open, and the kernel only reads the structure.
     match unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const *lock) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

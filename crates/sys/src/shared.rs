@@ -1,22 +1,22 @@
-//! Words that forked processes share: nothing but atomics, so that no process can surprise another.
+//! Words of memory that forked processes share, accessed only as atomics.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::mapping::Mapping;
 
-/// Shared, zeroed 64-bit words; children forked later see the same ones.
+/// Shared 64-bit words, initially zero; children forked later see the same memory.
 pub struct SharedWords {
     memory: Mapping,
 }
 
-// SAFETY: the mapping stays where it is until it is dropped, and all of it is reached through
-// atomics only, whoever does.
+// SAFETY: the mapping stays at its address until it is dropped, and all processes access it only
+// through atomics.
 unsafe impl Send for SharedWords {}
 // SAFETY: as above.
 unsafe impl Sync for SharedWords {}
 
-/// Words in a cache line: processes that write words of different lines do not disturb each other.
+/// 64-bit words per cache line; writes to different lines do not slow each other.
 pub const WORDS_PER_LINE: usize = 8;
 
 impl SharedWords {
@@ -37,13 +37,13 @@ impl SharedWords {
     #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());
-        // SAFETY: inside the mapping, 8-byte aligned, and all processes reach it through atomics
-        // only.
+        // SAFETY: inside the mapping, 8-byte aligned, and all processes access it only through
+        // atomics.
         unsafe { AtomicU64::from_ptr(self.memory.as_ptr().cast::<u64>().cast_mut().add(index)) }
     }
 
-    /// The first half of a word, for futexes, which are 32 bits wide. A word is used either as this
-    /// or as 64 bits.
+    /// The first half of a word, for futexes, which have 32 bits. A word must be used either in this
+    /// way or as 64 bits.
     #[inline]
     pub fn half_word(&self, index: usize) -> &AtomicU32 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());

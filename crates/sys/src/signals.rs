@@ -1,5 +1,5 @@
-//! What a process does on a signal: handlers that count, signals ignored, and what was there before
-//! put back.
+//! Signal actions of this process: counting handlers and ignored signals; dropping an action
+//! restores the previous one.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal};
 
-/// A handler that gets the interrupted program's registers.
+/// A handler that receives the registers of the interrupted program.
 pub type WithContext = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What a signal does in this process from now on; dropping it restores what it did before.
+/// An installed signal action; dropping it restores the previous one.
 pub struct Action {
     signal: c_int,
     now: libc::sigaction,
@@ -18,7 +18,7 @@ pub struct Action {
 }
 
 impl Action {
-    /// Calls `handler`.
+    /// Installs a handler that is called with the registers.
     ///
     /// # Safety
     /// The handler must be safe to run between any two instructions of this process.
@@ -27,7 +27,7 @@ impl Action {
     }
 
     fn set(signal: c_int, handler: libc::sighandler_t, flags: c_int) -> io::Result<Action> {
-        // SAFETY: all zeroes are a valid sigaction (the default action, no signal blocked).
+        // SAFETY: all zeroes is a valid sigaction (default action, no signal blocked).
         let (mut now, before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
         now.sa_sigaction = handler;
         now.sa_flags = flags;
@@ -36,12 +36,12 @@ impl Action {
         Ok(action)
     }
 
-    /// Makes the call once more; what the signal did before.
+    /// Calls sigaction (again); returns the previous action.
     #[inline]
     fn install(&self) -> io::Result<libc::sigaction> {
         let mut before = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: both pointers are valid; the handlers of this file touch atomics only, and those
-        // given to `with_context` are safe to run at any time by its contract.
+        // SAFETY: both pointers are valid; handlers of this file only access atomics, and those of
+        // `with_context` are safe to run at any time by its contract.
         match unsafe { libc::sigaction(self.signal, &self.now, before.as_mut_ptr()) } {
             // SAFETY: the call succeeded and filled it.
             0 => Ok(unsafe { before.assume_init() }),
@@ -52,31 +52,31 @@ impl Action {
 
 impl Drop for Action {
     fn drop(&mut self) {
-        // SAFETY: exactly what sigaction gave us; without a second pointer nothing is written.
+        // SAFETY: the action that sigaction returned; with a null pointer nothing is written.
         unsafe { libc::sigaction(self.signal, &self.before, std::ptr::null_mut()) };
     }
 }
 
-/// The signal that a process here sends to itself.
-pub const OURS: Signal = Signal::USR1;
+/// The signal that a benchmark sends to its own process.
+pub const TEST_SIGNAL: Signal = Signal::USR1;
 
-/// How often the handler of [`Counted`] ran: a handler has no place of its own to count in.
+/// How often the handler of [`Counted`] ran; a handler can only access statics.
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn count(_: c_int) {
-    // The handler cannot interrupt itself, so that nothing is lost between reading and writing.
+    // The signal is blocked in its own handler, so no count is lost between load and store.
     CAUGHT.store(CAUGHT.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// [`OURS`] is caught and counted. For processes with a single thread, which visits are.
+/// Catches and counts [`TEST_SIGNAL`]; for processes with a single thread, such as visits.
 pub struct Counted(Action);
 
 impl Counted {
     pub fn install() -> io::Result<Counted> {
-        Ok(Counted(Action::set(OURS.as_raw(), count as *const () as usize, 0)?))
+        Ok(Counted(Action::set(TEST_SIGNAL.as_raw(), count as *const () as usize, 0)?))
     }
 
-    /// Installs the same handler once more; whether it was the one before.
+    /// Installs the same handler again; returns whether it was the previous one.
     #[inline]
     pub fn install_again(&self) -> io::Result<bool> {
         Ok(self.0.install()?.sa_sigaction == self.0.now.sa_sigaction)
@@ -88,22 +88,22 @@ impl Counted {
     }
 }
 
-/// [`OURS`] is thrown away.
+/// Ignores [`TEST_SIGNAL`] until dropped.
 pub struct Ignored {
-    _until_dropped: Action,
+    _action: Action,
 }
 
 impl Ignored {
     pub fn set() -> io::Result<Ignored> {
-        Ok(Ignored { _until_dropped: Action::set(OURS.as_raw(), libc::SIG_IGN, 0)? })
+        Ok(Ignored { _action: Action::set(TEST_SIGNAL.as_raw(), libc::SIG_IGN, 0)? })
     }
 }
 
-/// Sends [`OURS`] to this process, whose number is `own`. In a process with one thread that does
-/// not block it, its handler has run when the call is back.
+/// Sends [`TEST_SIGNAL`] to this process, whose id is `own`. If the process has one thread that does
+/// not block it, the handler has run when the call returns.
 #[inline]
 pub fn send(own: Pid) -> rustix::io::Result<()> {
-    rustix::process::kill_process(own, OURS)
+    rustix::process::kill_process(own, TEST_SIGNAL)
 }
 
 #[cfg(test)]
@@ -114,8 +114,8 @@ mod tests {
     use crate::process;
 
     #[test]
-    fn signals_are_counted_ignored_and_put_back() {
-        // In a process of its own: what a signal does holds for all threads.
+    fn signals_are_counted_ignored_and_restored() {
+        // In a child: signal actions apply to all threads of a process.
         let mut child = process::fork(|| {
             let own = rustix::process::getpid();
             let Ok(handler) = Counted::install() else { return 1 };

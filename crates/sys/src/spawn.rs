@@ -1,7 +1,7 @@
-//! Children and threads with as little around them as can be: what is timed when starting them is.
+//! Starts children and threads with as little overhead as possible, for timing.
 //!
-//! Other than [`super::process::fork`] nothing ties these children to their parent: they end at
-//! once by themselves.
+//! Unlike those of [`super::process::fork`] these children are not tied to their parent: they end at
+//! once.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
@@ -14,12 +14,12 @@ use super::mapping::Mapping;
 use super::program::Program;
 use model::{CpuSet, Pages};
 
-/// How a child ended, as `waitpid` tells it.
+/// How a child ended: the status from `waitpid`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended(c_int);
 
 impl Ended {
-    /// Its exit code; `None` when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub fn code(self) -> Option<i32> {
         ExitStatus::from_raw(self.0).code()
     }
@@ -31,26 +31,25 @@ impl fmt::Display for Ended {
     }
 }
 
-/// How a child comes to run another program.
+/// How a program is started in a child.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum StartMethod<'a> {
     /// `fork`, then `execve` in the copy.
     Fork,
-    /// `clone(CLONE_VM | CLONE_VFORK)`, which is what `vfork` asks of the kernel: the child borrows
-    /// the parent's memory and the parent waits until it has called `execve`. It runs on a stack of
-    /// its own, given here.
+    /// `clone(CLONE_VM | CLONE_VFORK)`, as in `vfork`: the child uses the parent's memory, and the
+    /// parent waits until it has called `execve`. The child runs on this stack.
     Vfork(&'a Stack),
     /// `posix_spawn` of the C library.
     Spawn,
 }
 
-/// A child that could not become the program ends with this.
+/// Exit code of a child whose `execve` failed.
 const NO_EXEC: c_int = 127;
 
-/// Forks a child that does nothing but end with `code` (0 to 255), and reaps it.
+/// Forks a child that only exits with `code` (0 to 255), and reaps it.
 pub fn fork_and_exit(code: i32) -> io::Result<Ended> {
-    // SAFETY: fork has no arguments. The child calls _exit and nothing else, so no lock that
-    // another thread may have held can matter.
+    // SAFETY: fork has no arguments. The child only calls _exit, so locks of other threads do not
+    // matter.
     match unsafe { libc::fork() } {
         // SAFETY: _exit ends this process at once.
         0 => unsafe { libc::_exit(code) },
@@ -58,38 +57,41 @@ pub fn fork_and_exit(code: i32) -> io::Result<Ended> {
     }
 }
 
-/// Starts a program, with an empty environment, and waits for its end.
-pub fn start(way: Way, program: &Program) -> io::Result<Ended> {
+/// Starts a program with an empty environment and waits for its end.
+pub fn start(method: StartMethod, program: &Program) -> io::Result<Ended> {
     let argv = program.argv();
     let environment = [std::ptr::null::<c_char>()];
-    let order =
-        Order { path: program.path().as_ptr(), argv: argv.as_ptr(), environment: environment.as_ptr() };
-    let pid = match way {
-        // SAFETY: as in `fork_and_exit`; the child calls nothing but execve and _exit.
-        Way::Fork => match unsafe { libc::fork() } {
-            0 => exec((&raw const order).cast_mut().cast()),
+    let arguments = ExecArguments {
+        path: program.path().as_ptr(),
+        argv: argv.as_ptr(),
+        environment: environment.as_ptr(),
+    };
+    let pid = match method {
+        // SAFETY: as in `fork_and_exit`; the child only calls execve and _exit.
+        StartMethod::Fork => match unsafe { libc::fork() } {
+            0 => exec((&raw const arguments).cast_mut().cast()),
             pid => pid,
         },
-        Way::Vfork(stack) => {
+        StartMethod::Vfork(stack) => {
             let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-            // SAFETY: the child runs `exec` on a stack that nobody else uses, the parent stands
-            // still until the child has left this memory, and `order` and what it points to live as
-            // long. No signal handlers are set that could run in the child, whose only writes are
-            // to its stack and to errno.
-            unsafe { libc::clone(exec_child, stack.top(), flags, (&raw const order).cast_mut().cast()) }
+            let argument = (&raw const arguments).cast_mut().cast();
+            // SAFETY: the child runs `exec` on a stack of its own; the parent waits until the child
+            // has left this memory, and `arguments` with all that it points to lives as long. No
+            // signal handler could run in the child, which writes only to its stack and errno.
+            unsafe { libc::clone(exec_child, stack.top(), flags, argument) }
         }
-        Way::Spawn => {
+        StartMethod::Spawn => {
             let mut pid = 0;
-            // SAFETY: path, argv and environment are null-terminated and live here; no actions, no
-            // attributes.
+            // SAFETY: path, argv and environment are null-terminated and live until the call
+            // returns; there are no actions and no attributes.
             let error = unsafe {
                 libc::posix_spawn(
                     &raw mut pid,
-                    order.path,
+                    arguments.path,
                     std::ptr::null(),
                     std::ptr::null(),
-                    order.argv.cast::<*mut c_char>(),
-                    order.environment.cast::<*mut c_char>(),
+                    arguments.argv.cast::<*mut c_char>(),
+                    arguments.environment.cast::<*mut c_char>(),
                 )
             };
             if error != 0 {
@@ -101,36 +103,36 @@ pub fn start(way: Way, program: &Program) -> io::Result<Ended> {
     reap(pid)
 }
 
-/// What a child needs to call `execve`.
-struct Order {
+/// The arguments of `execve` for a child.
+struct ExecArguments {
     path: *const c_char,
     argv: *const *const c_char,
     environment: *const *const c_char,
 }
 
-extern "C" fn exec_child(order: *mut c_void) -> c_int {
-    exec(order)
+extern "C" fn exec_child(arguments: *mut c_void) -> c_int {
+    exec(arguments)
 }
 
-/// In the child: becomes the program, or ends.
-fn exec(order: *mut c_void) -> ! {
-    // SAFETY: `start` passes an order that outlives the child's use of this memory, with
+/// In the child: executes the program, or exits with [`NO_EXEC`].
+fn exec(arguments: *mut c_void) -> ! {
+    // SAFETY: `start` passes arguments that outlive the child's use of this memory, with
     // null-terminated lists.
     unsafe {
-        let order = &*order.cast::<Order>();
-        libc::execve(order.path, order.argv, order.environment);
+        let arguments = &*arguments.cast::<ExecArguments>();
+        libc::execve(arguments.path, arguments.argv, arguments.environment);
         libc::_exit(NO_EXEC)
     }
 }
 
-/// Waits for the end of a child that a call has just returned, or says why there is none.
+/// Waits for a child; `pid` is the result of the call that made it, negative if it failed.
 fn reap(pid: libc::pid_t) -> io::Result<Ended> {
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
     let mut status = 0;
     loop {
-        // SAFETY: the status is written to a number of ours.
+        // SAFETY: the kernel writes one number to `status`.
         match unsafe { libc::waitpid(pid, &raw mut status, 0) } {
             reaped if reaped == pid => return Ok(Ended(status)),
             _ => {
@@ -143,16 +145,16 @@ fn reap(pid: libc::pid_t) -> io::Result<Ended> {
     }
 }
 
-/// Whether the calling thread has no child left, living or dead.
+/// Whether the calling thread has no children, neither living nor zombies.
 pub fn has_no_child() -> bool {
     let mut status = 0;
-    // SAFETY: as in `reap`; nothing is waited for.
-    let answer =
+    // SAFETY: as in `reap`; the call does not wait.
+    let result =
         unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WNOTHREAD | libc::__WALL) };
-    answer == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
+    result == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD)
 }
 
-/// The stack of children that borrow their parent's memory, one at a time.
+/// The stack for children that use their parent's memory, one at a time.
 pub struct Stack {
     memory: Mapping,
 }
@@ -166,28 +168,29 @@ impl Stack {
         Ok(Stack { memory })
     }
 
-    /// Where it begins: it grows downwards. 16-byte aligned, as both architectures want it.
+    /// Its highest address, because stacks grow downwards; aligned to 16 bytes, as both
+    /// architectures require.
     fn top(&self) -> *mut c_void {
         self.memory.as_ptr().wrapping_add(self.memory.len()).cast_mut().cast()
     }
 }
 
-/// The stack that threads are given, bytes. The C library keeps it for the next thread, so its size
+/// Stack size of the threads, bytes. The C library reuses a stack for the next thread, so its size
 /// hardly matters.
 pub const THREAD_STACK_BYTES: usize = 1 << 20;
 
-/// Starts one thread after the other that each add 1 to a count and end, and joins each; returns
-/// the count.
+/// Starts and joins `number` threads, one after the other; each adds 1 to a count. Returns the
+/// count.
 pub fn threads(number: u64) -> io::Result<u64> {
     let count = AtomicU64::new(0);
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: the attributes are initialised here before their use and destroyed below; the size is
-    // a valid one.
+    // valid.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
         libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), THREAD_STACK_BYTES)
     };
-    let mut outcome = answer(error);
+    let mut outcome = result_of(error);
     for _ in 0..number {
         if outcome.is_err() {
             break;
@@ -203,23 +206,22 @@ fn one_thread(attributes: &std::mem::MaybeUninit<libc::pthread_attr_t>, count: &
     let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
     let argument = (&raw const *count).cast_mut().cast();
     // SAFETY: the caller has initialised the attributes. The count outlives the thread, which is
-    // joined before this function returns; the handle is read only after its creation has
-    // succeeded.
+    // joined before this function returns; the handle is read only after pthread_create succeeded.
     unsafe {
-        answer(libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), add_one, argument))?;
-        answer(libc::pthread_join(thread.assume_init(), std::ptr::null_mut()))
+        result_of(libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), add_one, argument))?;
+        result_of(libc::pthread_join(thread.assume_init(), std::ptr::null_mut()))
     }
 }
 
-/// The threads' whole work.
+/// The work of each thread.
 extern "C" fn add_one(count: *mut c_void) -> *mut c_void {
     // SAFETY: `one_thread` passes a count that outlives this thread.
     unsafe { &*count.cast::<AtomicU64>() }.fetch_add(1, Ordering::Relaxed);
     std::ptr::null_mut()
 }
 
-/// What `pthread_*` functions return: 0 or an error number.
-fn answer(error: c_int) -> io::Result<()> {
+/// Converts the return value of a `pthread_*` function: 0 or an error number.
+fn result_of(error: c_int) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
@@ -230,47 +232,47 @@ mod tests {
     use testkit::alone;
 
     #[test]
-    fn every_way_starts_the_program_and_reaps_it() {
+    fn every_method_starts_and_reaps_the_program() {
         alone(|| {
             let minimal = Program::minimal().expect("the smallest program");
             let stack = Stack::new().expect("a stack");
             let absent = Program::at(c"/nowhere/at/all", &[c"absent"], 0);
-            for way in [Way::Fork, Way::Vfork(&stack), Way::Spawn] {
+            for method in [StartMethod::Fork, StartMethod::Vfork(&stack), StartMethod::Spawn] {
                 for _ in 0..20 {
-                    assert_eq!(start(way, &minimal).expect("started").code(), Some(42));
+                    assert_eq!(start(method, &minimal).expect("started").code(), Some(42));
                 }
-                // A system may have neither; then nothing is to be shown with them.
+                // A system may lack both programs.
                 for program in [Program::at(TRUE, &[c"true"], 0), minimal.by_shell()] {
                     if super::super::program::is_executable(program.path()) {
                         assert!(
-                            program.is_right(start(way, &program).expect("started").code()),
+                            program.is_right(start(method, &program).expect("started").code()),
                             "{:?}",
                             program.path()
                         );
                     }
                 }
-                match (way, start(way, &absent)) {
-                    (Way::Spawn, outcome) => assert!(outcome.is_err()),
+                match (method, start(method, &absent)) {
+                    (StartMethod::Spawn, outcome) => assert!(outcome.is_err()),
                     (_, outcome) => assert_eq!(outcome.expect("a child").code(), Some(NO_EXEC)),
                 }
             }
             let killed = Program::at(SHELL, &[c"sh", c"-c", c"kill -9 $$"], 0);
             assert!(
-                !killed.is_right(start(Way::Fork, &killed).expect("started").code()),
-                "a signal is no code"
+                !killed.is_right(start(StartMethod::Fork, &killed).expect("started").code()),
+                "a signal gives no exit code"
             );
             assert!(has_no_child());
         });
     }
 
     #[test]
-    fn forked_children_end_with_their_code() {
+    fn forked_children_exit_with_their_code() {
         for code in [0, 7, 255] {
             assert_eq!(fork_and_exit(code).expect("a child").code(), Some(code));
         }
         assert!(has_no_child());
         let _left = super::super::process::fork(|| 0).expect("a child");
-        assert!(!has_no_child(), "a child that nobody has reaped is seen");
+        assert!(!has_no_child(), "a child that was not reaped counts");
     }
 
     #[test]

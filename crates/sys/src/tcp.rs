@@ -1,46 +1,45 @@
-//! What the kernel tells of a TCP connection, and how fast it may send.
+//! The kernel's figures of a TCP connection (TCP_INFO), and pacing.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Running figures of one connection's sending side (`TCP_INFO`, linux/tcp.h); absent where the
-/// kernel is too old to tell.
+/// Current figures of one connection's sending side (`TCP_INFO`, linux/tcp.h); `None` on kernels
+/// that are too old.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpInfo {
-    /// Largest segment that is sent, bytes.
+    /// Maximum segment size, bytes.
     pub segment: u32,
     /// Path MTU, bytes.
     pub path_mtu: u32,
-    /// Whether segments carry time stamps, for which 12 bytes of each are kept.
+    /// Whether segments carry timestamps, which take 12 bytes of each.
     pub timestamps: bool,
-    /// Smoothed round trip, us.
+    /// Smoothed round-trip time, µs.
     pub rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmits: u32,
-    /// Shortest round trip seen, us.
+    /// Shortest round-trip time, µs.
     pub min_rtt_us: Option<u32>,
-    /// Newest rate of delivery, bytes a second.
+    /// Latest delivery rate, bytes per second.
     pub delivery_rate: Option<u64>,
-    /// Time with something on its way so far, us; of it the time that the receiver's window, and
-    /// the send buffer, were what held it back.
+    /// Time with data in flight so far, µs.
     pub busy_us: Option<u64>,
+    /// The part of it limited by the receiver's window, µs.
     pub rwnd_limited_us: Option<u64>,
+    /// The part of it limited by the send buffer, µs.
     pub sndbuf_limited_us: Option<u64>,
-    /// Segments that arrived twice so far, as the receiver told (duplicate SACK): sent again for
-    /// nothing.
+    /// Segments that the receiver reported as duplicates (D-SACK): needless retransmits.
     pub duplicates: Option<u32>,
 }
 
-/// Longer than any kernel's.
-const LONGEST: usize = 512;
+/// The structure of every kernel is shorter, bytes.
+const MAX_BYTES: usize = 512;
 
 pub fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
-    let mut bytes = [0u8; LONGEST];
-    let mut length = LONGEST as libc::socklen_t;
-    // SAFETY: the kernel writes up to `length` bytes, which is the buffer's size, and says how
-    // many.
+    let mut bytes = [0u8; MAX_BYTES];
+    let mut length = MAX_BYTES as libc::socklen_t;
+    // SAFETY: the kernel writes up to `length` bytes, the buffer's size, and reports how many.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -51,18 +50,20 @@ pub fn tcp_info(socket: BorrowedFd) -> io::Result<TcpInfo> {
         )
     };
     match done {
-        0 => Ok(parse(&bytes[..(length as usize).min(LONGEST)])),
+        0 => Ok(parse(&bytes[..(length as usize).min(MAX_BYTES)])),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The structure only ever grows at its end.
+/// Reads fields by their offsets; newer kernels only append fields.
 fn parse(bytes: &[u8]) -> TcpInfo {
-    let word =
-        |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?)) };
-    let long =
-        |at: usize| -> Option<u64> { Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?)) };
-    // A minimum of all ones: none was seen yet.
+    let word = |offset: usize| -> Option<u32> {
+        Some(u32::from_ne_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
+    };
+    let long = |offset: usize| -> Option<u64> {
+        Some(u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
+    };
+    // All ones: no minimum yet.
     let min_rtt_us = word(148).filter(|us| *us != u32::MAX);
     TcpInfo {
         segment: word(16).unwrap_or(0),
@@ -81,11 +82,10 @@ fn parse(bytes: &[u8]) -> TcpInfo {
     }
 }
 
-/// Lets a connection send no faster than so many bytes a second (`SO_MAX_PACING_RATE`): the kernel
-/// spreads the segments.
+/// Limits a connection's sending rate (`SO_MAX_PACING_RATE`): the kernel spaces its segments.
 pub fn pace(socket: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
     let set = |value: *const libc::c_void, length: usize| {
-        // SAFETY: the pointer is to a live number of this length; the kernel copies it.
+        // SAFETY: the pointer refers to a live number of this length, which the kernel copies.
         let done = unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -97,7 +97,7 @@ pub fn pace(socket: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
         };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
-    // Kernels before 4.20 take 32 bits, and the first four bytes of a longer value.
+    // Kernels before 4.20 read only the first four bytes.
     match u32::try_from(bytes_per_second) {
         Ok(rate) if rate < u32::MAX => set((&raw const rate).cast(), size_of::<u32>()),
         _ => set((&raw const bytes_per_second).cast(), size_of::<u64>()),
@@ -112,20 +112,20 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn a_connection_tells_of_itself_and_keeps_its_pace() {
+    fn a_paced_connection_reports_its_figures() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut one = TcpStream::connect(listener.local_addr().expect("address")).expect("connected");
         let (mut other, _) = listener.accept().expect("accepted");
         pace(one.as_fd(), 50_000_000).expect("paced");
-        pace(one.as_fd(), 50_000_000_000).expect("paced at more than 32 bits hold");
+        pace(one.as_fd(), 50_000_000_000).expect("paced with more than 32 bits");
         one.write_all(&[1; 5000]).expect("sent");
         other.read_exact(&mut [0; 5000]).expect("received");
-        let info = tcp_info(one.as_fd()).expect("told");
+        let info = tcp_info(one.as_fd()).expect("figures");
         assert!(info.segment > 500 && info.cwnd > 0 && info.path_mtu > 500, "{info:?}");
     }
 
     #[test]
-    fn older_kernels_tell_less() {
+    fn older_kernels_report_less() {
         let mut bytes = vec![0u8; 104];
         bytes[68..72].copy_from_slice(&77u32.to_ne_bytes());
         let info = parse(&bytes);

@@ -1,10 +1,8 @@
-//! Threads: those that help the program, and below those that are measured, as a C program makes
-//! them.
+//! Threads: helpers of the program, and measured ones that are started as in C.
 //!
-//! Under its own `main` the standard library gives each of its threads a second stack for signals,
-//! mapped before the thread's work and unmapped after it, and every unmapping interrupts the other
-//! CPUs that run the process. Where threads are made by the hundred and their end is timed that
-//! showed: 400 that ended together took a tenth of hackbench's time.
+//! The standard library maps a signal stack before each thread's work and unmaps it afterwards;
+//! every unmapping interrupts the other CPUs that run the process. With hundreds of timed threads
+//! that matters: 400 that ended together took a tenth of hackbench's time.
 
 use std::ffi::c_void;
 use std::io;
@@ -13,19 +11,19 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// Starts a thread that helps. Where one more task is refused that is an error and not, as with the
-/// standard library's plain way to do it, our end.
-pub fn aside<Answer: Send + 'static>(
+/// Starts a helper thread. If the kernel refuses another task, returns an error
+/// (`std::thread::spawn` would panic).
+pub fn spawn<Answer: Send + 'static>(
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<std::thread::JoinHandle<Answer>> {
     std::thread::Builder::new().spawn(work)
 }
 
-/// Runs `work` in this thread and in as many others as there can be, up to so many in all; back
-/// when all have ended.
-pub fn together(most: usize, work: impl Fn() + Sync) {
+/// Runs `work` in this thread and in others, in at most `max_threads` together or as many as the
+/// kernel permits; returns when all have ended.
+pub fn run_in_parallel(max_threads: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
-        for _ in 1..most {
+        for _ in 1..max_threads {
             if std::thread::Builder::new().spawn_scoped(scope, &work).is_err() {
                 break;
             }
@@ -34,38 +32,37 @@ pub fn together(most: usize, work: impl Fn() + Sync) {
     });
 }
 
-/// A thread whose answer is awaited; where it is dropped the thread goes on by itself.
+/// A thread with an answer; if this value is dropped, the thread runs on detached.
 pub struct Thread<Answer> {
     handle: libc::pthread_t,
     joined: bool,
     answer: PhantomData<Answer>,
 }
 
-// SAFETY: the handle is a number that any thread may join or detach, and the answer that it hands
-// over is `Send`.
+// SAFETY: any thread may join or detach the handle, and the answer is `Send`.
 unsafe impl<Answer: Send> Send for Thread<Answer> {}
 
-/// What a thread runs: made by `start`, taken by `enter`.
+/// The work of a thread: boxed by `start`, taken by `enter`.
 type Work<Answer> = Box<dyn FnOnce() -> Answer + Send>;
 
-/// Starts a thread with a stack of so many bytes, or of the least that there can be. The C library
-/// keeps 40 MiB of the stacks of threads that have ended, and unmaps what is more. An error where
-/// there is no memory or no room for one more task.
+/// Starts a thread with a stack of `stack_bytes` bytes, or the minimum if that is larger. (The C
+/// library caches up to 40 MiB of stacks of ended threads.) An error if memory runs out or the
+/// kernel refuses another task.
 pub fn start<Answer: Send + 'static>(
-    stack: usize,
+    stack_bytes: usize,
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<Thread<Answer>> {
-    // SAFETY: sysconf reads nothing of ours.
-    let least = usize::try_from(unsafe { libc::sysconf(libc::_SC_THREAD_STACK_MIN) }).unwrap_or(0);
+    // SAFETY: sysconf accesses no memory of this process.
+    let min_bytes = usize::try_from(unsafe { libc::sysconf(libc::_SC_THREAD_STACK_MIN) }).unwrap_or(0);
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut handle = MaybeUninit::<libc::pthread_t>::uninit();
-    // A box of a box: a thin pointer.
+    // Boxed twice, because the argument must be a thin pointer.
     let argument = Box::into_raw(Box::new(Box::new(work) as Work<Answer>));
     // SAFETY: the attributes are initialised before their use and destroyed once; `enter` takes
-    // what the argument points to, and only where the thread was started.
+    // ownership of the argument, and only if the thread was started.
     let error = unsafe {
         libc::pthread_attr_init(attributes.as_mut_ptr());
-        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), least.max(stack));
+        libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), min_bytes.max(stack_bytes));
         let error = libc::pthread_create(
             handle.as_mut_ptr(),
             attributes.as_ptr(),
@@ -76,19 +73,19 @@ pub fn start<Answer: Send + 'static>(
         error
     };
     if error != 0 {
-        // SAFETY: no thread was started, so the box is still ours alone.
+        // SAFETY: no thread was started, so this function still owns the box.
         drop(unsafe { Box::from_raw(argument) });
         return Err(io::Error::from_raw_os_error(error));
     }
-    // SAFETY: written by pthread_create, which succeeded.
+    // SAFETY: pthread_create succeeded and has written it.
     let handle = unsafe { handle.assume_init() };
     Ok(Thread { handle, joined: false, answer: PhantomData })
 }
 
-/// A thread's first function: works, and leaves its answer in a box. Nothing where the work
+/// The thread's entry function: runs the work and returns a box with its answer, or null if the work
 /// panicked.
 extern "C" fn enter<Answer: Send + 'static>(argument: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` passes a box of this very type, once.
+    // SAFETY: `start` passes a box of this type, once.
     let work = unsafe { Box::from_raw(argument.cast::<Work<Answer>>()) };
     match catch_unwind(AssertUnwindSafe(*work)) {
         Ok(answer) => Box::into_raw(Box::new(answer)).cast(),
@@ -97,11 +94,11 @@ extern "C" fn enter<Answer: Send + 'static>(argument: *mut c_void) -> *mut c_voi
 }
 
 impl<Answer> Thread<Answer> {
-    /// Waits for the thread's end; an error where it panicked.
+    /// Waits for the thread's end; an error if it panicked.
     pub fn join(mut self) -> io::Result<Answer> {
         self.joined = true;
         let mut answer: *mut c_void = ptr::null_mut();
-        // SAFETY: a handle of a thread that nobody has joined or detached: both consume it.
+        // SAFETY: the thread was neither joined nor detached: both consume this value.
         let error = unsafe { libc::pthread_join(self.handle, &raw mut answer) };
         if error != 0 {
             return Err(io::Error::from_raw_os_error(error));
@@ -109,7 +106,7 @@ impl<Answer> Thread<Answer> {
         if answer.is_null() {
             return Err(io::Error::other("a thread panicked"));
         }
-        // SAFETY: what `enter` of this type left, handed over once.
+        // SAFETY: the box that `enter` of this type returned, taken once.
         Ok(*unsafe { Box::from_raw(answer.cast::<Answer>()) })
     }
 }
@@ -117,7 +114,7 @@ impl<Answer> Thread<Answer> {
 impl<Answer> Drop for Thread<Answer> {
     fn drop(&mut self) {
         if !self.joined {
-            // SAFETY: not joined, and this is the only handle. An answer that nobody takes is lost.
+            // SAFETY: not joined, and this is the only handle. The thread's answer is leaked.
             unsafe { libc::pthread_detach(self.handle) };
         }
     }
@@ -130,11 +127,11 @@ mod tests {
 
     use super::*;
 
-    /// Room for a panic to tell where it was.
+    /// Large enough for the message of a panic.
     const STACK: usize = 1 << 20;
 
     #[test]
-    fn answers_come_back_and_nothing_is_lost() {
+    fn every_thread_returns_its_answer() {
         let count = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..200)
             .map(|index| {
@@ -153,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_no_size_is_one() {
+    fn an_answer_may_have_no_size() {
         start(STACK, || ()).expect("a thread").join().expect("it ended by itself");
     }
 
@@ -164,9 +161,9 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_waited_for_goes_on() {
-        let (tell, told) = std::sync::mpsc::channel();
-        drop(start(STACK, move || tell.send(7)).expect("a thread"));
-        assert_eq!(told.recv(), Ok(7));
+    fn a_detached_thread_runs_on() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        drop(start(STACK, move || sender.send(7)).expect("a thread"));
+        assert_eq!(receiver.recv(), Ok(7));
     }
 }

@@ -1,10 +1,8 @@
-//! Reads and writes of one file by io_uring: so many in flight, each with a slot and a buffer of
-//! its own.
+//! Reads and writes of one file by io_uring, several in flight, each with its own slot and buffer.
 //!
-//! The file and the buffers are registered, so that the kernel looks neither of them up for each
-//! I/O, and what was pushed is submitted by the next call that enters the kernel. While an I/O is
-//! in flight nobody else can reach its buffer; a ring that is dropped waits for what is in flight,
-//! and where that does not come its buffers are never given back.
+//! File and buffers are registered, so the kernel looks up neither for each I/O. The next call that
+//! enters the kernel submits what was pushed. While an I/O is in flight its buffer is inaccessible.
+//! Dropping a ring waits for I/Os in flight; if they do not complete, it leaks the buffers.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -20,60 +18,59 @@ use model::{CpuSet, Pages};
 /// How a ring is set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setup {
-    /// Slots: as many I/Os can be in flight. At most 4096.
+    /// Number of slots, the maximum of I/Os in flight; 1 to 4096.
     pub depth: u32,
-    /// Bytes of a slot's buffer.
+    /// Size of a slot's buffer, bytes.
     pub slot_bytes: usize,
-    /// Completions are looked for by asking the device again and again (IOPOLL) instead of waiting
-    /// for its interrupts; the file must be open with O_DIRECT and its device have queues for that.
+    /// The kernel polls the device (IOPOLL) instead of waiting for interrupts; needs O_DIRECT and a
+    /// device with polled queues.
     pub polled: bool,
-    /// Completions show themselves without entering the kernel ([`Ring::reap`] right away): dearer
-    /// for each, and needed by whoever spins between two deeds.
+    /// [`Ring::reap`] sees completions without entering the kernel. Costs more for each I/O; for
+    /// callers that spin between two I/Os.
     pub prompt: bool,
 }
 
-/// What came of the I/O in a slot: bytes, or the kernel's error.
+/// A slot and the result of its I/O: bytes, or the kernel's error number.
 pub type Done = (u32, Result<u32, i32>);
 
 /// A ring, its file and its buffers.
 pub struct Ring {
     ring: IoUring,
-    /// Read by the kernel's books of files only; kept open as long as the ring.
+    /// Registered with the ring, so it stays open as long as the ring.
     _file: OwnedFd,
     memory: ManuallyDrop<Mapping>,
     setup: Setup,
     busy: Vec<bool>,
     in_flight: u32,
-    /// Buffers are registered (an unprivileged user may lock too little memory).
+    /// The buffers are registered. (An unprivileged user may be unable to lock enough memory.)
     fixed: bool,
 }
 
-/// How long a ring that is dropped waits for what is in flight.
-const LAST_WAIT: Duration = Duration::from_secs(5);
+/// How long dropping a ring waits for I/Os in flight.
+const DROP_LIMIT: Duration = Duration::from_secs(5);
 
-/// Why this kernel, container or user has no io_uring, in words.
-pub fn refused() -> Option<String> {
-    IoUring::new(2).err().map(|error| words(&error))
+/// Why this kernel, container or user cannot use io_uring; `None` if it can.
+pub fn why_unavailable() -> Option<String> {
+    IoUring::new(2).err().map(|error| explain(&error))
 }
 
-/// An error of setting a ring up, with what it means.
-fn words(error: &io::Error) -> String {
+/// An error from setting up a ring, with its meaning.
+fn explain(error: &io::Error) -> String {
     let meaning = match error.raw_os_error() {
-        Some(libc::ENOSYS) => ": the kernel has none, or a sandbox (seccomp) hides it",
+        Some(libc::ENOSYS) => ": the kernel lacks io_uring, or a sandbox (seccomp) hides it",
         Some(libc::EPERM | libc::EACCES) => {
-            ": switched off (kernel.io_uring_disabled) or forbidden by a sandbox (seccomp)"
+            ": kernel.io_uring_disabled or a sandbox (seccomp) forbids io_uring"
         }
-        Some(libc::ENOMEM) => ": too little memory may be locked (ulimit -l)",
+        Some(libc::ENOMEM) => ": the limit of locked memory is too small (ulimit -l)",
         _ => "",
     };
     format!("{error}{meaning}")
 }
 
-/// The ring itself, as cheap for each I/O as this kernel has them: flags that it does not know are
-/// left out.
+/// Makes the cheapest kind of ring that this kernel supports: leaves out flags that it does not know.
 fn build(setup: Setup) -> io::Result<IoUring> {
     let entries = setup.depth.next_power_of_two();
-    let with = |cooperative: bool, deferred: bool| {
+    let build_with = |cooperative: bool, deferred: bool| {
         let mut builder = IoUring::builder();
         builder.dontfork();
         if setup.polled {
@@ -88,12 +85,12 @@ fn build(setup: Setup) -> io::Result<IoUring> {
         builder.build(entries)
     };
     if setup.prompt {
-        return with(false, false);
+        return build_with(false, false);
     }
     let unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
-    match with(false, true) {
-        Err(error) if unknown(&error) => match with(true, false) {
-            Err(error) if unknown(&error) => with(false, false),
+    match build_with(false, true) {
+        Err(error) if unknown(&error) => match build_with(true, false) {
+            Err(error) if unknown(&error) => build_with(false, false),
             other => other,
         },
         other => other,
@@ -101,16 +98,16 @@ fn build(setup: Setup) -> io::Result<IoUring> {
 }
 
 impl Ring {
-    /// Sets a ring up for a file. The calling process is the only one that may use it.
+    /// Sets up a ring for a file; only the calling process may use it.
     pub fn new(file: OwnedFd, setup: Setup) -> io::Result<Ring> {
         if !(1..=4096).contains(&setup.depth) || setup.slot_bytes == 0 || setup.slot_bytes > 1 << 30 {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        let ring = build(setup).map_err(|error| io::Error::new(error.kind(), words(&error)))?;
+        let ring = build(setup).map_err(|error| io::Error::new(error.kind(), explain(&error)))?;
         let bytes = setup.slot_bytes * setup.depth as usize;
-        // On huge pages, where they are given, a large block is one piece of memory for the device.
+        // On huge pages a large block is contiguous in physical memory.
         let mut memory = Mapping::private(bytes, Pages::Huge, &CpuSet::default())?;
-        // Touched: what is pinned must be ours and not the kernel's page of zeros.
+        // Touched, so that the kernel pins these pages and not its zero page.
         memory.bytes_mut().fill(0);
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let slot = |index: usize| libc::iovec {
@@ -128,7 +125,7 @@ impl Ring {
         self.in_flight
     }
 
-    /// Whether the kernel holds the buffers ready (registered), which costs it less for each I/O.
+    /// Whether the buffers are registered, which costs the kernel less for each I/O.
     pub fn has_fixed_buffers(&self) -> bool {
         self.fixed
     }
@@ -136,21 +133,21 @@ impl Ring {
     /// A slot's buffer.
     ///
     /// # Panics
-    /// While an I/O of this slot is in flight.
+    /// If an I/O of this slot is in flight.
     pub fn buffer(&mut self, slot: u32) -> &mut [u8] {
         let slot = slot as usize;
         assert!(!self.busy[slot], "the kernel has the buffer of slot {slot}");
         &mut self.memory.bytes_mut()[slot * self.setup.slot_bytes..][..self.setup.slot_bytes]
     }
 
-    /// Prepares reading (or writing) `bytes` of the file from `offset` on; it is submitted by the
-    /// next [`Self::enter`].
+    /// Prepares a read or write of `bytes` bytes of the file from `offset` on; the next
+    /// [`Self::enter`] submits it.
     ///
     /// # Panics
-    /// While an I/O of this slot is in flight, and for more bytes than its buffer has.
+    /// If an I/O of this slot is in flight, or for more bytes than its buffer has.
     pub fn push(&mut self, slot: u32, write: bool, offset: u64, bytes: u32) {
         assert!(!self.busy[slot as usize] && bytes as usize <= self.setup.slot_bytes);
-        // SAFETY: the slot's buffer lies inside the mapping, by the size of `busy`.
+        // SAFETY: the slot's buffer lies inside the mapping: indexing `busy` checked the slot.
         let buffer = unsafe { self.memory.as_ptr().add(slot as usize * self.setup.slot_bytes) }.cast_mut();
         let file = Fixed(0);
         let entry = match (write, self.fixed) {
@@ -159,27 +156,27 @@ impl Ring {
             (true, true) => opcode::WriteFixed::new(file, buffer, bytes, slot as u16).offset(offset).build(),
             (true, false) => opcode::Write::new(file, buffer, bytes).offset(offset).build(),
         };
-        // SAFETY: the buffer stays mapped until the ring is gone or for ever (`drop`), and until
-        // this I/O is reaped nobody else gets a reference to it (`busy`).
+        // SAFETY: the buffer stays mapped until the ring is dropped or longer (`drop`), and until
+        // this I/O is reaped no reference to it exists (`busy`).
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
-        // The queue has room for every slot, and each is in it at most once.
+        // The queue has an entry for every slot, and each slot is in it at most once.
         assert!(pushed.is_ok(), "the submission queue is full");
         self.busy[slot as usize] = true;
         self.in_flight += 1;
     }
 
-    /// Submits what was pushed and waits until at least so many I/Os have come back, or until
-    /// `patience` is over.
-    pub fn enter(&mut self, at_least: u32, patience: Option<Duration>) -> io::Result<()> {
-        let at_least = at_least.min(self.in_flight) as usize;
-        let limit = patience.map(|patience| Instant::now() + patience);
+    /// Submits what was pushed and waits until at least `min_complete` I/Os have completed, or until
+    /// `timeout` is over.
+    pub fn enter(&mut self, min_complete: u32, timeout: Option<Duration>) -> io::Result<()> {
+        let min_complete = min_complete.min(self.in_flight) as usize;
+        let limit = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             let entered = match limit {
-                None => self.ring.submit_and_wait(at_least),
+                None => self.ring.submit_and_wait(min_complete),
                 Some(limit) => {
                     let left = limit.saturating_duration_since(Instant::now());
                     let left = Timespec::new().sec(left.as_secs()).nsec(left.subsec_nanos());
-                    self.ring.submitter().submit_with_args(at_least, &SubmitArgs::new().timespec(&left))
+                    self.ring.submitter().submit_with_args(min_complete, &SubmitArgs::new().timespec(&left))
                 }
             };
             match entered {
@@ -191,12 +188,12 @@ impl Ring {
         }
     }
 
-    /// Adds to `done` what has come back; its slots are free then.
+    /// Appends completed I/Os to `done` and frees their slots.
     pub fn reap(&mut self, done: &mut Vec<Done>) {
         for entry in self.ring.completion() {
             let slot = entry.user_data() as u32;
             let result = entry.result();
-            // What is negative is an error's number.
+            // A negative result is an error number.
             done.push((slot, u32::try_from(result).map_err(|_| -result)));
             if let Some(busy) = self.busy.get_mut(slot as usize).filter(|busy| **busy) {
                 *busy = false;
@@ -210,13 +207,12 @@ impl Drop for Ring {
     fn drop(&mut self) {
         let begin = Instant::now();
         let mut done = Vec::new();
-        while self.in_flight > 0 && begin.elapsed() < LAST_WAIT {
+        while self.in_flight > 0 && begin.elapsed() < DROP_LIMIT {
             let _ = self.enter(1, Some(Duration::from_millis(100)));
             self.reap(&mut done);
         }
         if self.in_flight == 0 {
-            // SAFETY: dropped once, here; nothing is in flight any more, so that the kernel writes
-            // to it no longer.
+            // SAFETY: dropped once, here; no I/O is in flight, so the kernel writes to it no more.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }
@@ -233,10 +229,10 @@ mod tests {
         Setup { depth, slot_bytes: SLOT, polled: false, prompt: false }
     }
 
-    /// A file of which each block is filled with its number; nothing where there is no io_uring.
+    /// A file with each block filled with its number; `None` if io_uring is unavailable.
     fn file(blocks: u8) -> Option<std::fs::File> {
-        if let Some(why) = refused() {
-            println!("skipped: io_uring is refused here ({why})");
+        if let Some(why) = why_unavailable() {
+            println!("skipped: io_uring is unavailable ({why})");
             return None;
         }
         let mut file = tempfile::tempfile().expect("a file");
@@ -256,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_read_and_written_where_they_belong() {
+    fn blocks_are_read_and_written_at_their_offsets() {
         let Some(mut file) = file(16) else { return };
         for prompt in [false, true] {
             let setup = Setup { prompt, ..setup(8) };
@@ -281,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_file_and_errors_are_told() {
+    fn the_end_of_the_file_and_errors_are_reported() {
         let Some(file) = file(1) else { return };
         let mut ring = Ring::new(file.into(), setup(2)).expect("a ring");
         ring.push(0, false, 1 << 30, SLOT as u32);
@@ -295,11 +291,11 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_when_patience_does_and_a_dropped_ring_leaves_nothing() {
-        if let Some(why) = refused() {
-            return println!("skipped: io_uring is refused here ({why})");
+    fn waiting_ends_with_the_timeout_and_a_ring_can_be_dropped() {
+        if let Some(why) = why_unavailable() {
+            return println!("skipped: io_uring is unavailable ({why})");
         }
-        // A pipe that nobody writes to: its read does not come back by itself.
+        // A read from a pipe without data does not complete.
         let (from, to) = std::io::pipe().expect("a pipe");
         let mut ring = Ring::new(from.into(), setup(1)).expect("a ring");
         ring.push(0, false, 0, 16);
@@ -314,7 +310,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the kernel has the buffer")]
-    fn a_buffer_in_flight_cannot_be_had() {
+    fn a_buffer_in_flight_is_inaccessible() {
         let Some(file) = file(1) else { panic!("the kernel has the buffer") };
         let mut ring = Ring::new(file.into(), setup(1)).expect("a ring");
         ring.push(0, false, 0, SLOT as u32);

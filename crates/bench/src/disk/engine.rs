@@ -21,7 +21,7 @@ pub enum Kind {
 pub fn choose(wanted: Option<&str>) -> (Kind, Option<String>) {
     match wanted {
         Some("psync") => (Kind::Psync, None),
-        wanted => match uring::refused() {
+        wanted => match uring::why_unavailable() {
             Some(why) => (
                 Kind::Psync,
                 Some(format!("io_uring is refused here ({why}): pread and pwrite instead, at depth 1")),
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn both_engines_move_the_same_bytes() {
         for kind in [Kind::Uring, Kind::Psync] {
-            if kind == Kind::Uring && uring::refused().is_some() {
+            if kind == Kind::Uring && uring::why_unavailable().is_some() {
                 println!("skipped io_uring: it is refused here");
                 continue;
             }

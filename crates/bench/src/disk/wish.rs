@@ -92,7 +92,7 @@ fn in_words(block: u64) -> String {
 
 /// The candidates of a plan, those of the disk rows with the points that are wanted.
 pub fn wished(candidates: Vec<Candidate>, wish: &Wish, scope: &Scope) -> Vec<Candidate> {
-    let engines = Engines { refused: uring::refused(), pollable: pollable(scope) };
+    let engines = Engines { refused: uring::why_unavailable(), pollable: pollable(scope) };
     let mut all: Vec<Candidate> = Vec::new();
     for mut candidate in candidates {
         let bench = candidate.case.id();

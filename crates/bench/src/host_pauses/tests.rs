@@ -38,7 +38,7 @@ fn every_cpu_is_watched_and_its_pauses_lie_in_the_time_watched() {
 #[test]
 fn a_task_of_this_system_that_takes_a_cpu_is_not_the_host() {
     let fifo = Policy::named("fifo").expect("a policy");
-    if sched::refused(fifo).is_some() {
+    if sched::why_refused(fifo).is_some() {
         return;
     }
     let case = planned(ids::PAUSES, Depth::Full).remove(0);

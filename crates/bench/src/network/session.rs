@@ -58,7 +58,7 @@ pub fn attend(mut link: Link, host: &Host) -> anyhow::Result<()> {
 
 /// The interface that packets to this address leave by.
 pub fn interface_to(address: SocketAddr) -> Option<String> {
-    let way = netlink::way(address).ok()?;
+    let way = netlink::route(address).ok()?;
     Some(netlink::interface(way.interface).ok()?.name)
 }
 

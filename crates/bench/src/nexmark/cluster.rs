@@ -215,7 +215,7 @@ impl Jvm {
             command.env_remove(name);
         });
         command.stdin(Stdio::null()).stdout(Stdio::from(out)).stderr(Stdio::from(err));
-        process::dies_with_us(&mut command);
+        process::kill_with_parent(&mut command);
         let child = command.spawn();
         let child = child.with_context(|| format!("cannot start {} as the {role}", plan.java.display()))?;
         Ok(Jvm { role, child, status: None, log })

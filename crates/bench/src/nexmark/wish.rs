@@ -53,7 +53,7 @@ impl Wish {
         mut look: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Answer> {
         let (sender, receiver) = channel();
-        thread::aside(move || sender.send(call()))
+        thread::spawn(move || sender.send(call()))
             .context("cannot start a thread that waits for Flink's answer")?;
         loop {
             self.check()?;

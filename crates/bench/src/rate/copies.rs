@@ -219,7 +219,7 @@ fn ask(team: &mut Team, what: u64) -> anyhow::Result<Vec<u64>> {
 
 /// The stored answer, where there is one for such a room.
 fn known(component: &Component, room: u64) -> Option<u64> {
-    (room == STANDARD_BYTES || !component.character.fills_memory()).then_some(component.answer)
+    (room == STANDARD_BYTES || !component.character.fills_memory()).then_some(component.expected_checksum)
 }
 
 fn start(
@@ -248,7 +248,7 @@ fn start(
                 }
                 0
             }
-            ANSWER => work.answer().unwrap_or(BROKEN),
+            ANSWER => work.verify().unwrap_or(BROKEN),
             UNITS => work.units(),
             BYTES => work.bytes(),
             PLACES => {

@@ -86,7 +86,7 @@ fn components_are_told_apart_and_explained() {
     assert!(COMPONENTS.len() >= 12, "{} components", COMPONENTS.len());
     for component in COMPONENTS {
         let name = component.name();
-        assert!(component.reference > 0.0 && component.answer != 0, "{name}");
+        assert!(component.reference > 0.0 && component.expected_checksum != 0, "{name}");
         assert!(component.about.len() > 100 && component.reading.len() > 40, "{name}");
         assert!(component.source.ends_with(&format!("rate/{name}.rs")), "{name}: {}", component.source);
         assert!(find(&component.id).is_some_and(|row| row.title == component.title), "{name}");

@@ -111,7 +111,7 @@ fn select(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             set.ask()
                 .map_err(|error| rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO))
         })?;
-        check_answer(all.last().is_some_and(|last| set.named(last)), || {
+        check_answer(all.last().is_some_and(|last| set.is_readable(last)), || {
             format!("of {count} descriptors select named another than the one that is ready")
         })?;
     }

@@ -10,7 +10,7 @@ use crate::syscall::file_system;
 use crate::{Benchmark, Candidate, Point, Sampler, Scope, check_answer, pinned};
 use model::vocabulary::kernel as ids;
 use model::{Case, Params};
-use sys::fresh;
+use sys::atomic_file;
 use sys::mapping::Mapping;
 
 pub const FILE_FAULT: Benchmark = Benchmark {
@@ -56,7 +56,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// An unlinked file in the usual place for temporary ones, each word of a page the page's number
 /// from 1.
 fn file(page: usize) -> anyhow::Result<OwnedFd> {
-    let file = fresh::unnamed(&std::env::temp_dir())
+    let file = atomic_file::unnamed(&std::env::temp_dir())
         .context("cannot make a temporary file: TMPDIR should name a folder that is there")?;
     for number in 1..=PAGES as u64 {
         let content = number.to_ne_bytes().repeat(page / 8);

@@ -21,7 +21,7 @@ pub struct Bundle {
     pub manifest: Manifest,
 }
 
-/// Redacts the runs, renders their pages from what is left, and packs both.
+/// Redacts the runs, renders their pages from the result, and packs both.
 pub fn pack(redactor: &mut Redactor, runs: &[Run]) -> anyhow::Result<Bundle> {
     let (mut files, mut taken) = (Vec::new(), BTreeSet::new());
     for run in runs {

@@ -1,4 +1,4 @@
-//! What is said of a bundle.
+//! Messages about a bundle.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::output::{self, eprint_line};
 use model::run_file::words;
 use redact::{Left, Searched};
 
-/// So many places of what is left are shown.
+/// Most shown places of names that are left.
 const SHOWN: usize = 40;
 /// So many files are named that are not as they were packed.
 const NAMED: usize = 5;
@@ -87,7 +87,7 @@ pub fn left(all: &[Left]) {
     }
 }
 
-/// What `--verify` looked for, and what is not as the manifest (if there is one) has it.
+/// What `--verify` searched for, and what differs from the manifest, if there is one.
 pub fn searched(
     bundle: &Path,
     map: Option<&Path>,
@@ -108,10 +108,8 @@ pub fn searched(
         Some(map) => map.display().to_string(),
         None => "none: only addresses and this host's own names were searched".to_string(),
     };
-    let not: String = match searched.ordinary.is_empty() {
-        true => "-".to_string(),
-        false => searched.ordinary.join(", "),
-    };
+    let not: String =
+        if searched.ordinary.is_empty() { "-".to_string() } else { searched.ordinary.join(", ") };
     for (name, value) in [
         ("searched", of_search(searched).as_str()),
         ("shapes", "MAC, IP (except loopback) and mail addresses, UUIDs"),

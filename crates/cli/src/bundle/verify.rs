@@ -1,4 +1,4 @@
-//! Searches a bundle for what may name somebody.
+//! Searches a bundle for names of hosts and owners.
 
 use std::fs::File;
 use std::io::Read;
@@ -53,11 +53,10 @@ pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!left.is_empty())))
 }
 
-/// What stands in an archive beside its files.
+/// The parts of an archive outside its files.
 const FRAME: &str = "headers of the archive";
 
-/// Whom packers wrote down: names of files, links, users and groups, remarks, and what follows the
-/// archive's end.
+/// Names of files, links, users and groups, comments, and bytes after the archive's end.
 fn frame_of(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut frame = Vec::new();
     let mut head = Vec::new();
@@ -75,10 +74,10 @@ fn frame_of(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// No name or remark of gzip is longer that anybody wrote.
+/// Longest name or comment of gzip that is read.
 const GZIP_HEAD: u64 = 64 << 10;
 
-/// The name and the remark that gzip keeps of what it packed.
+/// The name and the comment in a gzip header.
 fn gzip_head(bytes: &[u8]) -> Vec<u8> {
     let packed = GzDecoder::new(bytes);
     let parts = packed.header().map(|head| [head.filename(), head.comment(), head.extra()]);
@@ -110,7 +109,7 @@ fn changes(held: &[(String, Vec<u8>)], manifest: &Manifest) -> Vec<String> {
     changed
 }
 
-/// What is left in files, packed ones unpacked, and what was looked for.
+/// Names left in files, which are unpacked if needed, and what was searched for.
 pub fn files(
     files: &[(String, Vec<u8>)],
     names: &Names,

@@ -1,4 +1,4 @@
-//! The peers of the hosts that a spec with `[peers]` is held against.
+//! The peers of the hosts of a spec with `[peers]`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use ::check::{PeerResult, Subject};
 use compare::peers::{self, Fleet, HostStanding, MIN_HOSTS, Peers};
 use model::{Summary, percent};
 
-/// Hosts beside each other.
+/// Hosts that are compared with each other.
 pub struct Company {
     found: Peers,
     /// Places of the hosts of each name.
@@ -76,8 +76,9 @@ impl Company {
 /// What the peers of a host that is behind now say of an earlier run of it.
 fn before(standing: &HostStanding, subject: &Subject) -> Option<PeerResult> {
     let own = standing.history.iter().find(|own| own.started == subject.started)?;
-    Some(match own.is_slow() {
-        true => PeerResult::Slower(format!("it was {} of its peers", percent(own.ratio)), String::new()),
-        false => PeerResult::Level(standing.peers),
+    Some(if own.is_slow() {
+        PeerResult::Slower(format!("it was {} of its peers", percent(own.ratio)), String::new())
+    } else {
+        PeerResult::Level(standing.peers)
     })
 }

@@ -7,7 +7,7 @@ use anyhow::bail;
 use jiff::Timestamp;
 
 use super::super::references::ReferenceArg;
-use super::super::results::{self, Held};
+use super::super::results::{self, Contents};
 use super::specs::Measured;
 use ::check::Subject;
 use compare::ComparisonSide;
@@ -17,10 +17,10 @@ use model::Summary;
 use model::run_file::{self, EXTENSION};
 use report::sections::label;
 
-/// A run, or the file and why there is none.
+/// A run, or its file and the reason why it is unreadable.
 pub type Found = Result<Measured, (String, String)>;
 
-/// Which runs are wanted, and what of them.
+/// Which runs to read, and how.
 pub struct Wanted<'w> {
     pub runs: &'w [PathBuf],
     pub reference: &'w ReferenceArg,
@@ -36,11 +36,11 @@ pub struct All<T> {
     pub left_out: Vec<String>,
 }
 
-/// What became of a run, and, where of each host the newest is wanted, its host's older ones, the
-/// newest first.
+/// The result for a run and, if the newest of each host is wanted, for its older ones, newest
+/// first.
 pub struct One<T> {
     pub own: T,
-    pub earlier: Vec<Seen<T>>,
+    pub earlier: Vec<LoadedRun<T>>,
 }
 
 /// Whose run it is, and when it began; of two that began at once the later name counts.
@@ -69,36 +69,36 @@ impl Mark {
     }
 }
 
-/// What is made of a run, or the file in which it waits until it is asked for.
-pub enum Seen<T> {
-    Made(T),
-    Waits(PathBuf),
+/// The result for a run, or the file to read on demand.
+pub enum LoadedRun<T> {
+    Ready(T),
+    Deferred(PathBuf),
 }
 
-impl<T> Seen<T> {
-    /// Nothing is made of a file that holds no run any more.
+impl<T> LoadedRun<T> {
+    /// `None` for a file without a run any more.
     pub fn made(
         self,
         wanted: &Wanted,
         make: impl Fn(Found) -> anyhow::Result<T>,
     ) -> anyhow::Result<Option<T>> {
         match self {
-            Seen::Made(one) => Ok(Some(one)),
-            Seen::Waits(path) => {
+            LoadedRun::Ready(one) => Ok(Some(one)),
+            LoadedRun::Deferred(path) => {
                 let all = made(&path, wanted, make)?;
                 Ok(all.into_iter().find_map(|(_, one)| match one {
-                    Seen::Made(one) => Some(one),
-                    Seen::Waits(_) => None,
+                    LoadedRun::Ready(one) => Some(one),
+                    LoadedRun::Deferred(_) => None,
                 }))
             }
         }
     }
 }
 
-/// All runs that were named, a run at a time. What cannot be read is judged, too: it is no run that
-/// passes. Errors are those of the reference, and of what is made of a run.
+/// All named runs, one at a time. Unreadable runs are judged, too: they do not pass. Errors come
+/// from the reference or from `make`.
 pub fn all<T>(wanted: &Wanted, make: impl Fn(Found) -> anyhow::Result<T>) -> anyhow::Result<All<T>> {
-    let mut seen: Vec<(Option<Mark>, Seen<T>)> = Vec::new();
+    let mut seen: Vec<(Option<Mark>, LoadedRun<T>)> = Vec::new();
     for named in wanted.runs {
         let shown = named.display().to_string();
         let files = match results::files(std::slice::from_ref(named)) {
@@ -107,11 +107,11 @@ pub fn all<T>(wanted: &Wanted, make: impl Fn(Found) -> anyhow::Result<T>) -> any
             Err(error) => Err(format!("{error:#}")),
         };
         match files {
-            Err(why) => seen.push((None, Seen::Made(make(Err((shown, why)))?))),
+            Err(why) => seen.push((None, LoadedRun::Ready(make(Err((shown, why)))?))),
             Ok(files) => {
                 for path in files {
                     match waits(&path, wanted) {
-                        Some(mark) => seen.push((Some(mark), Seen::Waits(path))),
+                        Some(mark) => seen.push((Some(mark), LoadedRun::Deferred(path))),
                         None => seen.extend(made(&path, wanted, &make)?),
                     }
                 }
@@ -123,7 +123,8 @@ pub fn all<T>(wanted: &Wanted, make: impl Fn(Found) -> anyhow::Result<T>) -> any
         let mut earlier = Vec::new();
         let mut own = None;
         for place in places {
-            let (mark, one) = std::mem::replace(&mut seen[place], (None, Seen::Waits(PathBuf::new())));
+            let (mark, one) =
+                std::mem::replace(&mut seen[place], (None, LoadedRun::Deferred(PathBuf::new())));
             match own {
                 None => own = one.made(wanted, &make)?,
                 Some(_) => {
@@ -162,8 +163,8 @@ fn of_hosts<'m>(marks: impl Iterator<Item = Option<&'m Mark>>) -> Vec<Vec<usize>
     places
 }
 
-/// Of a run file that others may be newer than its mark, by its last line alone: a folder that is
-/// checked every minute may hold a year of runs.
+/// Reads only the last line of a run file if a newer one may exist: a folder that is checked every
+/// minute may have a year of runs.
 fn waits(path: &Path, wanted: &Wanted) -> Option<Mark> {
     if !wanted.newest || !results::is_run(path).ok()? {
         return None;
@@ -177,7 +178,7 @@ fn made<T>(
     path: &Path,
     wanted: &Wanted,
     make: impl Fn(Found) -> anyhow::Result<T>,
-) -> anyhow::Result<Vec<(Option<Mark>, Seen<T>)>> {
+) -> anyhow::Result<Vec<(Option<Mark>, LoadedRun<T>)>> {
     let all = match found_in(path, wanted.reference, wanted.compares) {
         Ok(all) => all,
         Err(error) if error.is::<Unreadable>() => return Err(error),
@@ -185,7 +186,7 @@ fn made<T>(
     };
     let marked = all.into_iter().map(|one| {
         let mark = one.as_ref().ok().map(|measured| Mark::of_subject(&measured.subject));
-        Ok((mark, Seen::Made(make(one)?)))
+        Ok((mark, LoadedRun::Ready(make(one)?)))
     });
     marked.collect()
 }
@@ -196,8 +197,8 @@ fn found_in(path: &Path, reference: &ReferenceArg, compares: bool) -> anyhow::Re
         let diagnosis = diagnose::diagnose(results::run(path)?);
         return Ok(vec![Ok(of_run(&diagnosis, reference, &shown, compares)?)]);
     }
-    match results::held(path)? {
-        Held::Summaries(all) => {
+    match results::contents(path)? {
+        Contents::Summaries(all) => {
             let of = |one: Result<_, _>| {
                 one.map(|(summary, file): (_, String)| Measured {
                     subject: Subject::of_summary(&summary, &file),
@@ -206,13 +207,13 @@ fn found_in(path: &Path, reference: &ReferenceArg, compares: bool) -> anyhow::Re
             };
             Ok(all.into_iter().map(of).collect())
         }
-        Held::Arms(_) => {
+        Contents::Arms(_) => {
             bail!("it is a result of another tool or a saved report: a spec checks run files and summaries")
         }
     }
 }
 
-/// A run as a spec is held against it.
+/// A run to check against a spec.
 pub fn of_run(
     diagnosis: &Diagnosis,
     reference: &ReferenceArg,
@@ -225,7 +226,7 @@ pub fn of_run(
     Ok(Measured { subject, arm: compares.then(|| ComparisonSide::measured(diagnosis, file)) })
 }
 
-/// Why what `--reference` names cannot be used, which is no fault of a run.
+/// Why `--reference` cannot be used, which is not the run's fault.
 #[derive(Debug)]
 struct Unreadable(anyhow::Error);
 

@@ -24,24 +24,24 @@ const LARGEST: u64 = 1 << 20;
 /// A run as it is judged.
 pub struct Measured {
     pub subject: Subject,
-    /// The same for a comparison, where a spec asks for one.
+    /// The run as an arm, if a spec needs a comparison.
     pub arm: Option<ComparisonSide>,
 }
 
 /// A spec with its reference.
 #[derive(Clone)]
-pub struct Asked {
+pub struct LoadedSpec {
     pub spec: Spec,
     reference: Option<ComparisonSide>,
     /// Where the runs are that its `[peers]` names.
     beside: Option<PathBuf>,
-    /// Set by what is checked.
+    /// Set for the runs that are checked.
     company: Option<Arc<Company>>,
 }
 
-impl Asked {
+impl LoadedSpec {
     /// Reads a spec file; errors name it.
-    pub fn read(file: &Path) -> anyhow::Result<Asked> {
+    pub fn read(file: &Path) -> anyhow::Result<LoadedSpec> {
         let cannot = || format!("cannot use the spec {}", file.display());
         let mut text = String::new();
         let source = run_file::open(file).with_context(cannot)?;
@@ -70,12 +70,11 @@ impl Asked {
                 Some(runs)
             }
         };
-        Ok(Asked { spec, reference, beside, company: None })
+        Ok(LoadedSpec { spec, reference, beside, company: None })
     }
 
-    /// Holds all runs that are checked against each other, and against those that the spec names,
-    /// where it asks for that; `read` is what specs before it have read, by the runs that they
-    /// name.
+    /// Compares all checked runs with each other and with those that the spec names, if it asks for
+    /// that. `read` caches the runs of earlier specs by name.
     pub fn together(&mut self, runs: &[PathBuf], read: &mut HashMap<Option<PathBuf>, Arc<Company>>) {
         if self.spec.peers.is_some() {
             let of_all = || {
@@ -87,9 +86,9 @@ impl Asked {
     }
 
     /// Holds a run that was just measured against the runs that the spec names.
-    pub fn beside(&self, summary: Summary, file: &str) -> Asked {
+    pub fn beside(&self, summary: Summary, file: &str) -> LoadedSpec {
         let company = self.beside.as_ref().map(|runs| Arc::new(Company::of_run(summary, file, runs)));
-        Asked { company, ..self.clone() }
+        LoadedSpec { company, ..self.clone() }
     }
 
     pub fn compares(&self) -> bool {
@@ -98,12 +97,12 @@ impl Asked {
 
     /// Why it can judge no run of a profile, whatever is measured.
     pub fn refuses(&self, profile: &str) -> Option<String> {
-        let asked = &self.spec.run.profile;
-        let refused = !asked.is_empty() && !asked.iter().any(|own| own == profile);
+        let profiles = &self.spec.run.profile;
+        let refused = !profiles.is_empty() && !profiles.iter().any(|own| own == profile);
         refused.then(|| {
             format!(
                 "--accept: the spec asks for profile {}, not {profile}: nothing was measured",
-                asked.join(" or ")
+                profiles.join(" or ")
             )
         })
     }
@@ -138,7 +137,7 @@ pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The runs that a spec names. A path that does not begin at the root begins at the spec's folder.
+/// The runs that a spec names; relative paths begin at the spec's folder.
 fn reference(name: &str, spec: &Path) -> anyhow::Result<ComparisonSide> {
     results::load(&named(name, spec)?)
 }
@@ -169,9 +168,9 @@ fn against(reference: &ComparisonSide, own: &ComparisonSide) -> ReferenceRatios 
 
 /// One spec for all runs, or one a class.
 pub enum Specs {
-    One(Box<Asked>),
+    One(Box<LoadedSpec>),
     /// With the names of their files.
-    OfClasses(Vec<(String, Asked)>),
+    OfClasses(Vec<(String, LoadedSpec)>),
 }
 
 impl Specs {
@@ -181,8 +180,8 @@ impl Specs {
         ensure!(!files.is_empty(), "the folder {} has no spec (*.toml)", folder.display());
         let mut all = Vec::new();
         for file in files {
-            let asked = Asked::read(&file)?;
-            if !asked.spec.names_a_class() {
+            let loaded = LoadedSpec::read(&file)?;
+            if !loaded.spec.names_a_class() {
                 bail!(
                     "the spec {} does not name its hosts: in a folder of specs each needs one of {} under \
                       [machine]",
@@ -191,33 +190,33 @@ impl Specs {
                 );
             }
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            all.push((name, asked));
+            all.push((name, loaded));
         }
         Ok(Specs::OfClasses(all))
     }
 
-    /// See [`Asked::together`].
+    /// See [`LoadedSpec::together`].
     pub fn together(&mut self, runs: &[PathBuf]) {
         let mut read = HashMap::new();
         match self {
-            Specs::One(asked) => asked.together(runs, &mut read),
-            Specs::OfClasses(all) => all.iter_mut().for_each(|(_, asked)| asked.together(runs, &mut read)),
+            Specs::One(loaded) => loaded.together(runs, &mut read),
+            Specs::OfClasses(all) => all.iter_mut().for_each(|(_, loaded)| loaded.together(runs, &mut read)),
         }
     }
 
     pub fn compares(&self) -> bool {
         match self {
-            Specs::One(asked) => asked.compares(),
-            Specs::OfClasses(all) => all.iter().any(|(_, asked)| asked.compares()),
+            Specs::One(loaded) => loaded.compares(),
+            Specs::OfClasses(all) => all.iter().any(|(_, loaded)| loaded.compares()),
         }
     }
 
     pub fn judge(&self, measured: &Measured, now_s: f64) -> anyhow::Result<Outcome> {
         match self {
-            Specs::One(asked) => asked.judge(measured, now_s),
+            Specs::One(loaded) => loaded.judge(measured, now_s),
             Specs::OfClasses(all) => {
                 let named: Vec<(&str, &Spec)> =
-                    all.iter().map(|(file, asked)| (file.as_str(), &asked.spec)).collect();
+                    all.iter().map(|(file, loaded)| (file.as_str(), &loaded.spec)).collect();
                 match of_class(&named, &measured.subject) {
                     Ok(at) => all[at].1.judge(measured, now_s),
                     Err(why) => Ok(Outcome::without_spec(&measured.subject, &why)),
@@ -226,10 +225,10 @@ impl Specs {
         }
     }
 
-    /// What is asked of every run, where that is one thing.
+    /// The name of the spec, if there is one for all runs.
     pub fn name(&self) -> &str {
         match self {
-            Specs::One(asked) => &asked.spec.name,
+            Specs::One(loaded) => &loaded.spec.name,
             Specs::OfClasses(_) => "",
         }
     }

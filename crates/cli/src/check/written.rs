@@ -10,15 +10,15 @@ use crate::output::eprint_line;
 use ::check::Outcome;
 use report::checking;
 
-/// The exit code of an outcome of which files were to be kept: that of what is accepted and could
-/// not be written down is that of an error, every other one stays.
+/// The exit code of an outcome whose files should be written: an accepted one becomes an error if
+/// they could not be, others stay.
 pub fn kept(code: u8, written: &[anyhow::Result<()>]) -> u8 {
     let failed = || written.iter().filter_map(|one| one.as_ref().err());
     failed().for_each(|error| eprint_line(&format!("assay: {error:#}")));
     if code == 0 && failed().next().is_some() { 3 } else { code }
 }
 
-/// Writes all files that were asked for.
+/// Writes all requested files.
 pub fn all(args: &Args, report: &Report, now_s: f64) -> [anyhow::Result<()>; 5] {
     let outcomes = &report.runs;
     [
@@ -97,7 +97,7 @@ fn outputs(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     all.filter_map(|(name, path)| Some((name, path?))).collect()
 }
 
-/// Why what is written would take the place of what is read, or of another thing written.
+/// Why an output would replace an input or another output.
 pub fn clash(args: &Args) -> Option<String> {
     let place = |path: &PathBuf| {
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));

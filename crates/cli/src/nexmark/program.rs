@@ -26,7 +26,7 @@ sources! {
     "Report" "Schedule"
 }
 
-/// What tells Flink of the table's connector.
+/// The file that registers the table's connector with Flink.
 const SERVICE: &str = "META-INF/services/org.apache.flink.table.factories.Factory";
 const SERVICE_TEXT: &str = include_str!(
     "../../../../nexmark/src/main/resources/META-INF/services/org.apache.flink.table.factories.Factory"
@@ -68,13 +68,13 @@ fn compile(java: &Java, flink: &Distribution, folder: &Path, jar: &Path) -> anyh
         std::fs::write(&source, text)?;
         command.arg(source);
     }
-    let (fine, told) = said(&mut command, COMPILE).context("javac cannot be run")?;
-    ensure!(fine, "javac against Flink {}: {}", flink.version, last_lines(&told));
+    let (succeeded, output) = said(&mut command, COMPILE).context("javac cannot be run")?;
+    ensure!(succeeded, "javac against Flink {}: {}", flink.version, last_lines(&output));
     let made = work.path().join("nexmark.jar");
     let mut command = Command::new(packer);
     command.arg("--create").arg("--file").arg(&made).arg("-C").arg(&classes).arg(".");
-    let (fine, told) = said(&mut command, COMPILE).context("jar cannot be run")?;
-    ensure!(fine, "jar: {}", last_lines(&told));
+    let (succeeded, output) = said(&mut command, COMPILE).context("jar cannot be run")?;
+    ensure!(succeeded, "jar: {}", last_lines(&output));
     // Whoever compiles at the same time makes the same.
     std::fs::rename(&made, jar)?;
     Ok(())

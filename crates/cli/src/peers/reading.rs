@@ -7,7 +7,7 @@ use std::slice::Iter;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::results::{Held, Opened};
+use crate::results::{Contents, Opened};
 use compare::peers::{Fleet, HostResult};
 use model::run_file::{self, SummaryLines};
 use sys::thread;
@@ -15,7 +15,7 @@ use sys::thread;
 /// Lines of a file of summaries that are read at once.
 const LINES: usize = 64;
 
-/// So many pieces a reader may be ahead of the slowest, and so long it waits for that.
+/// How many pieces a reader may be ahead of the slowest, and how long it waits then.
 const AHEAD: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -61,12 +61,11 @@ impl Pieces<'_> {
             self.within = None;
         }
         let broken = broken.map(|error| Piece::Unread(shown.clone(), error));
-        match some.is_empty() {
-            true => broken,
-            false => {
-                self.ended = broken;
-                Some(Piece::Lines(shown, some))
-            }
+        if some.is_empty() {
+            broken
+        } else {
+            self.ended = broken;
+            Some(Piece::Lines(shown, some))
         }
     }
 
@@ -88,7 +87,7 @@ impl Pieces<'_> {
     }
 }
 
-/// The fleet so far, and what was read before its turn.
+/// The fleet so far, and results that were read early.
 #[derive(Default)]
 struct InOrder {
     fleet: Fleet,
@@ -111,17 +110,17 @@ impl InOrder {
     }
 }
 
-/// The fleet whose results the files hold.
+/// The fleet of the results in files.
 pub fn fleet_of(files: &[PathBuf]) -> Fleet {
     let pieces = Mutex::new(Pieces { files: files.iter(), within: None, ended: None, taken: 0 });
     let (found, moved) = (Mutex::new(InOrder::default()), Condvar::new());
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-    thread::together(threads, || {
-        while let Some((place, piece)) = { held(&pieces).next() } {
+    thread::run_in_parallel(threads, || {
+        while let Some((place, piece)) = { contents(&pieces).next() } {
             let read = read(piece);
             let is_ahead = |found: &mut InOrder| place > found.done + AHEAD;
             let (mut found, _) = moved
-                .wait_timeout_while(held(&found), PATIENCE, is_ahead)
+                .wait_timeout_while(contents(&found), PATIENCE, is_ahead)
                 .unwrap_or_else(PoisonError::into_inner);
             found.put(place, read);
             moved.notify_all();
@@ -130,20 +129,20 @@ pub fn fleet_of(files: &[PathBuf]) -> Fleet {
     found.into_inner().unwrap_or_else(PoisonError::into_inner).fleet
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn contents<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The results in a piece: of runs their summaries, of anything else what `compare` would take.
+/// The results in a piece: summaries of runs, or whatever `compare` reads.
 fn read(piece: Piece) -> Read {
     match piece {
         Piece::Lines(shown, lines) => {
             lines.into_iter().map(|(number, line)| of_line(&shown, number, &line)).collect()
         }
         Piece::Unread(shown, error) => vec![unread(&shown, &error)],
-        Piece::File(opened, path) => match opened.held() {
-            Ok(Held::Summaries(all)) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
-            Ok(Held::Arms(arms)) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
+        Piece::File(opened, path) => match opened.contents() {
+            Ok(Contents::Summaries(all)) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
+            Ok(Contents::Arms(arms)) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
             Err(error) => vec![unread(&path.display().to_string(), &error)],
         },
     }

@@ -10,14 +10,14 @@ use diagnose::words::counted;
 use report::plain::{lines, plain};
 use report::prometheus::Exposition;
 use stats::order::Interval;
-use stats::smt::{Bounds, CoreUse, Seen, Sentence, Used, Yield, clocked_up_to, used};
+use stats::smt::{Bounds, CoreUse, ObservedUse, Sentence, Used, Yield, clocked_up_to, used};
 
 /// What `utilization --json` prints. Shares are 0..1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The machine, or the recording's file.
     pub host: String,
-    /// Seconds that were looked at, by how many looks.
+    /// Seconds watched, and the number of readings.
     pub seconds: f64,
     pub looks: usize,
     /// Whether any core has siblings that were online.
@@ -34,7 +34,7 @@ pub struct Report {
     #[serde(rename = "yield")]
     pub yields: Range,
     pub yield_from: String,
-    /// The highest clock over the clock with everything busy; 1: not known or none.
+    /// Clock with few cores busy over the clock with all; 1 if unknown or equal.
     pub turbo: f64,
     /// Shares of all CPUs' time: taken by the hypervisor; given to guests (part of the busy time).
     pub stolen: f64,
@@ -46,14 +46,14 @@ pub struct Report {
     pub own_cost: Option<f64>,
 }
 
-/// CPU% and what it hides, of a core or of all.
+/// CPU% and real use, of a core or of all.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Figures {
     /// CPU%: mean busy share of the CPUs.
     pub naive: f64,
     /// Used share of the cores (U), with its interval.
     pub used: Range,
-    /// To how many times today's the work can grow, by CPU%; null where nothing runs.
+    /// By which factor today's work can grow by CPU%; null if nothing runs.
     pub growth_naive: Option<f64>,
     /// The same by used cores; null bounds are infinite.
     pub growth: Option<Range>,
@@ -102,7 +102,7 @@ impl Figures {
     }
 }
 
-/// What was assumed, and asked.
+/// The assumptions and options.
 pub struct Assumed {
     /// Share of the capacity to be kept free, 0..1.
     pub free: f64,
@@ -114,7 +114,7 @@ pub struct Assumed {
 }
 
 impl Report {
-    /// `None` where no core was seen over any time.
+    /// `None` if no core was observed.
     pub fn of(host: &str, seen: &Seen, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
         let mut cores: Vec<CoreUse> = seen.cores.iter().map(|core| core.used).collect();
         clocked_up_to(&mut cores, assumed.turbo);
@@ -171,7 +171,7 @@ impl Report {
         format!("{alone}{}", sentence.words())
     }
 
-    /// Capacity at 100 % and with the margin, and what that is in the caller's unit.
+    /// Capacity at 100 % and with the margin, in the caller's unit.
     fn bottom_line(&self) -> Option<String> {
         let sentence = self.sentence()?;
         let free = percent(self.kept_free);
@@ -241,12 +241,12 @@ impl Report {
     fn table(&self) -> String {
         let mut cores: Vec<&OfCore> = self.cores.iter().collect();
         let mut title = String::new();
-        if cores.len() > MOST_LINES {
+        if cores.len() > MAX_LINES {
             cores.sort_by(|one, other| {
                 other.figures.used.mid.partial_cmp(&one.figures.used.mid).unwrap_or(std::cmp::Ordering::Equal)
             });
-            cores.truncate(MOST_USED);
-            title = format!("The {MOST_USED} busiest of {} cores (--json has all)\n", self.cores.len());
+            cores.truncate(SHOWN_CORES);
+            title = format!("The {SHOWN_CORES} busiest of {} cores (--json has all)\n", self.cores.len());
         }
         let mut rows = vec![["CPUs", "CPU%", "used", "from", "to", "together"].map(str::to_string)];
         rows.extend(cores.iter().map(|core| {
@@ -287,7 +287,7 @@ impl Report {
         type Sample = (Vec<(&'static str, String)>, Option<f64>);
         let mut all = Exposition::default();
         let mut metric = |name: &str, help: &str, samples: Vec<Sample>| {
-            // What has no bound is infinite; a millionth is below what a look can see.
+            // Unbounded values are infinite; values below a millionth are zero.
             let number =
                 |value: Option<f64>| value.map_or(f64::INFINITY, |value| (value * 1e6).round() / 1e6);
             all.gauge(name, help, samples.into_iter().map(|(labels, value)| (labels, number(value))));
@@ -338,8 +338,7 @@ impl Report {
         let labels = |core: &OfCore| {
             let package = core.package.map_or(String::new(), |package| package.to_string());
             let first = core.cpus.split(['-', ',']).next().unwrap_or_default();
-            // The first CPU's number names the core: numbers of cores are not unique on every
-            // machine.
+            // A core is named by its first CPU, because core numbers are not unique.
             vec![("core", first.to_string()), ("package", package), ("cpus", core.cpus.clone())]
         };
         let naive = self.cores.iter().map(|core| (labels(core), Some(core.figures.naive))).collect();
@@ -356,8 +355,8 @@ impl Report {
 }
 
 /// More cores than this are shown by the most used ones only.
-const MOST_LINES: usize = 16;
-const MOST_USED: usize = 8;
+const MAX_LINES: usize = 16;
+const SHOWN_CORES: usize = 8;
 
 fn count_of(cpus: &str) -> usize {
     model::CpuSet::parse_list(cpus).map_or(0, |cpus| cpus.len())

@@ -14,13 +14,13 @@ use machine::Machine;
 use model::CpuSet;
 use model::run_file::{self, Limits};
 use stats::smt::Watch;
-use stats::smt::ticks::{Lines, Look};
+use stats::smt::ticks::{Lines, StatReading};
 use sys::counters::CpuTimes;
 
 /// CPUs of each core, with its package.
 pub type Cores = Vec<(Vec<u32>, Option<i64>)>;
 
-/// Cores of a machine; `None` where its kernel does not tell them.
+/// Cores of a machine; `None` if its kernel does not report them.
 pub fn cores_of(machine: &Machine) -> Option<Cores> {
     let cores = machine.cpus.cores.as_ref()?;
     Some(cores.iter().map(|core| (core.cpus.iter().collect(), core.package)).collect())
@@ -55,25 +55,26 @@ pub fn siblings_text(cores: &Cores) -> String {
     let core = |(cpus, _): &(Vec<u32>, Option<i64>)| {
         cpus.iter().map(u32::to_string).collect::<Vec<String>>().join(",")
     };
-    match cores.is_empty() {
-        true => "none".to_string(),
-        false => cores.iter().map(core).collect::<Vec<String>>().join("/"),
+    if cores.is_empty() {
+        "none".to_string()
+    } else {
+        cores.iter().map(core).collect::<Vec<String>>().join("/")
     }
 }
 
 /// No line of /proc/stat is longer: its line of interrupts has ten digits for each.
-const LONGEST_LINE: u64 = 16 << 20;
+const MAX_LINE_BYTES: u64 = 16 << 20;
 
-/// A recording is read look by look and may be long.
+/// Longest line of a recording, bytes; it is read copy by copy.
 const RECORDING: Limits = Limits { size: 8 << 30, ..Limits::DEFAULT };
 
-/// What a recording holds beside its looks.
+/// Facts of a recording besides its copies.
 pub struct Recorded {
     pub looks: usize,
     pub damaged: usize,
 }
 
-/// Hands every look of a recording on. `cores` are asked for with what the file says of siblings
+/// Passes every copy of a recording on. `cores` is called with the siblings that the file names
 /// before its first copy.
 pub fn replay(
     path: &Path,
@@ -87,8 +88,8 @@ pub fn replay(
     let mut cut = false;
     loop {
         line.clear();
-        let read = text.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
-        // A compressed file that was cut ends in an error; what came before counts.
+        let read = text.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        // A truncated compressed file ends in an error; what came before counts.
         let length = match read {
             Ok(length) => length,
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
@@ -98,7 +99,7 @@ pub fn replay(
             Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
         };
         ensure!(
-            (length as u64) < LONGEST_LINE,
+            (length as u64) < MAX_LINE_BYTES,
             "{shown} has a line of more than 16 MiB: it is not a recording of /proc/stat"
         );
         let look = match length {
@@ -160,7 +161,7 @@ impl Live {
         Live { times: CpuTimes::open(root), every, started, epoch_s, next, stop, record: None }
     }
 
-    /// Also writes every look into a new file.
+    /// Also writes every reading to a new file.
     pub fn record(&mut self, path: &Path, cores: &Cores) -> anyhow::Result<()> {
         let file = File::create_new(path)
             .with_context(|| format!("cannot write {}: a recording never replaces a file", path.display()))?;
@@ -174,7 +175,7 @@ impl Live {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Looks until so long after the start; the first look is at once.
+    /// Reads for this long from the start; the first reading is at once.
     pub fn until(&mut self, end: Duration, watch: &mut Watch) -> anyhow::Result<()> {
         while self.next <= end && !self.stopped() {
             let now = self.started.elapsed();
@@ -195,7 +196,7 @@ impl Live {
                 write!(file, "{time:.6}\n{text}").with_context(|| failed(path))?;
             }
             if let Some(look) = lines.end(false) {
-                watch.look(Look { at_s: Some(at_s), ..look });
+                watch.look(StatReading { at_s: Some(at_s), ..look });
             }
             // Looks that were missed are not made up for.
             let now = self.started.elapsed();

@@ -27,7 +27,7 @@ fn rows(results: &Value) -> Vec<(String, String)> {
 #[test]
 fn a_task_that_takes_a_cpu_is_named_and_every_row_has_a_grade() {
     let fifo = Policy::named("fifo").expect("a policy");
-    if sched::refused(fifo).is_some() {
+    if sched::why_refused(fifo).is_some() {
         return;
     }
     let taken = affinity::allowed().expect("affinity").iter().last().expect("a CPU");

@@ -290,7 +290,7 @@ fn every_rule_explains_itself() {
     for rule in diagnose::rules() {
         assert!(contents.contains(&*rule.id), "{} is not listed", rule.id);
         let own = text(end(crate::assay().args(["explain", &rule.id])));
-        for part in [rule.id.as_str(), rule.title, "When it fires", rule.source] {
+        for part in [rule.id.as_str(), rule.title, "When it appears", rule.source] {
             assert!(own.contains(part), "{}: {part:?} is missing in {own}", rule.id);
         }
     }

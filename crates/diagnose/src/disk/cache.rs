@@ -12,19 +12,17 @@ pub const PAGE_CACHE: Rule = Rule {
     title: "A cache answered instead of the disk",
     topic: "page cache",
     meaning: "The page cache answers reads from memory and takes writes at once, so a disk seems up to ten \
-            times faster. Most published disk figures that are too good come from this. A guest cannot see \
-            the caches of its host.",
-    action: "For the disk's own speed use direct I/O on a filesystem that supports it, or --device. See \
-            it: assay run --only disk.random --new",
+        times faster. Most published disk figures that are too good come from this. A guest cannot see the \
+        caches of its host.",
+    action: "For the disk's own speed use direct I/O on a filesystem that supports it, or --device. See it: \
+        assay run --only disk.random --new",
     when: "The disk moved less than 0.9 of a benchmark's bytes. Or random direct reads of a spinning disk \
-            take less than 1 ms in the median. Or a loop device without direct I/O lies below the \
-            filesystem.",
+        take less than 1 ms in the median. Or a loop device without direct I/O lies below the filesystem.",
     how: "The device's own counters (device_share) are read before and after. A tenth covers I/O under way \
-            at either end. Direct figures are rejected then, since they claim to be the device's. Buffered \
-            figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at 15,000 \
-            turns a minute, so a cache of the disk or its controller answered. All I/O through a loop \
-            device without direct I/O passes the page cache of its file, whatever the device's counters \
-            show.",
+        at either end. Direct figures are rejected then, since they claim to be the device's. Buffered \
+        figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at 15,000 turns a \
+        minute, so a cache of the disk or its controller answered. All I/O through a loop device without \
+        direct I/O passes the page cache of its file, whatever the device's counters show.",
     calm: "page cache bypassed",
     looked_at: "device counters",
     source: file!(),
@@ -64,30 +62,20 @@ fn faster_than_half_a_turn(evidence: &Evidence, transfers: &[&DiskPoint]) -> Opt
     });
     let fast: Vec<&DiskPoint> = fast.collect();
     let first = fast.first()?;
+    let headline = format!(
+        "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
+        capital(&name(evidence)),
+        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
+    );
     Some(
-        Finding::warning(
-            PAGE_CACHE.id,
-            format!(
-                "{} answers random reads in {}, faster than it turns. A cache of its own answers.",
-                capital(&name(evidence)),
-                duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-            ),
-        )
-        .cause(
-            "The kernel's page cache was bypassed. The disk or its controller has a cache, and the file \
-                is small enough for it.",
-        )
-        .facts(
-            fast.iter().take(5).filter_map(|point| {
+        Finding::warning(PAGE_CACHE.id, headline)
+            .cause("The disk or its controller has a cache, and the file is small enough for it.")
+            .facts(fast.iter().take(5).filter_map(|point| {
                 point.fact(&point.words(), ids::metric::LATENCY_P50, |us| figure(us, "us"))
-            }),
-        )
-        .confirm(format!("{} --profile full", again(first.case)))
-        .advice(
-            "Measure in a directory with more free space (files grow with it), or treat the figures as \
-                 those of the cache.",
-        )
-        .explains(speed_keys(&fast)),
+            }))
+            .confirm(format!("{} --profile full", again(first.case)))
+            .advice("Measure in a directory with more free space: files grow with it.")
+            .explains(speed_keys(&fast)),
     )
 }
 
@@ -97,27 +85,22 @@ fn through_loop(evidence: &Evidence, transfers: &[&DiskPoint]) -> Option<Finding
     let block = disk(evidence)?.stack.iter().find(buffers)?;
     let direct: Vec<&DiskPoint> = transfers.iter().copied().filter(|point| !point.buffered()).collect();
     let first = direct.first()?;
+    let headline =
+        format!("Loop device {} reads its file through the page cache. Figures are the cache's.", block.name);
     Some(
-        Finding::warning(
-            PAGE_CACHE.id,
-            format!(
-                "Loop device {} reads its file through the page cache. Figures are the cache's.",
-                block.name
-            ),
-        )
-        .cause(
-            "A loop device without direct I/O reads and writes its file through the page cache. Direct \
-                I/O to the device skips only the device's own cache.",
-        )
-        .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
-        .fact(
-            "its file",
-            clipped(block.backing_file.as_deref().unwrap_or("")),
-            format!("/sys/block/{}/loop/backing_file", block.name),
-        )
-        .confirm(format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)))
-        .advice("Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.")
-        .explains(speed_keys(&direct)),
+        Finding::warning(PAGE_CACHE.id, headline)
+            .cause("Direct I/O to it skips only its own cache, not that of its file.")
+            .fact("direct I/O of the loop device", "off", format!("/sys/block/{}/loop/dio", block.name))
+            .fact(
+                "its file",
+                clipped(block.backing_file.as_deref().unwrap_or("")),
+                format!("/sys/block/{}/loop/backing_file", block.name),
+            )
+            .confirm(format!("losetup --list /dev/{}; {}", shell(&block.name), again(first.case)))
+            .advice(
+                "Switch it on (`losetup --direct-io=on`), or measure in the directory of the file itself.",
+            )
+            .explains(speed_keys(&direct)),
     )
 }
 
@@ -134,11 +117,9 @@ fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
                 ),
             )
             .cause(
-                "A buffered read of recent data is a copy in memory. A buffered write ends when the \
-                        data is in memory; the disk follows later.",
+                "Buffered reads of recent data are copies in memory; buffered writes reach the disk later.",
             ),
-            "For the disk's own speed use the direct figures. For what programs see with a warm cache, use \
-             these.",
+            "For the disk's own speed use the direct figures.",
             Effect::Explains,
         )
     } else {
@@ -147,13 +128,8 @@ fn not_moved(points: &[&DiskPoint], buffered: bool) -> Option<Finding> {
                 PAGE_CACHE.id,
                 format!("The disk moved only {moved} of the bytes of a {kind}. A cache moved the rest."),
             )
-            .cause(
-                "The benchmark asked for direct I/O, but the filesystem or a layer below it answered \
-                        from memory. That layer ignores O_DIRECT, is a loop device over a cached file, or \
-                        has a cache of its own.",
-            ),
-            "Do not use these figures as the disk's. Measure on a filesystem that supports O_DIRECT, or the \
-             device itself with --device.",
+            .cause("A filesystem or a layer below it answered from memory, despite direct I/O."),
+            "Do not use these figures. Use a filesystem that supports O_DIRECT, or --device.",
             Effect::Rejects,
         )
     };

@@ -11,20 +11,18 @@ pub const THROTTLED: Rule = Rule {
     id: ids::rule::DISK_THROTTLED,
     title: "A limit caps the disk's speed",
     topic: "disk limit",
-    meaning: "A limit of a control group (io.max, blkio.throttle) or of the provider caps the disk, \
-            whatever it could do. The figure shows that limit, and latency at depth is the throttle's \
-            queue.",
+    meaning: "A limit of a control group (io.max, blkio.throttle) or of the provider caps the disk, whatever \
+        it could do. The figure shows that limit, and latency at depth is the throttle's queue.",
     action: "Look up the limits of the instance and of the volume; both apply. To measure the disk itself, \
-            lift the control group's limit. See it: assay run --only disk.random --profile full",
-    when: "A rate lies within 5 % of a limit of Assay's control group. Or rates at different block sizes \
-            or depths agree within 1 % on a round number, where nothing else limits them.",
+        lift the control group's limit. See it: assay run --only disk.random --profile full",
+    when: "A rate lies within 5 % of a limit of Assay's control group. Or rates at different block sizes or \
+        depths agree within 1 % on a round number, where nothing else limits them.",
     how: "The kernel counts exactly over seconds, but the ends of a sample are not exact, hence 5 %. Round \
-            numbers: 1, 1.2, 1.25, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 4, 4.8, 5, 6, 6.4, 7.5, 8 with any power \
-            of ten, of operations, bytes or MiB. Two points of one operation must agree, with blocks or \
-            depths at least twofold apart and each with a spread under 2 %. At another block size the \
-            other quantity must be at least 1.2 times as much: operations are capped while more bytes \
-            pass, or the reverse. A rate within 10 % of the known link, or of a load generator whose CPUs \
-            are busy, does not count.",
+        numbers: 1, 1.2, 1.25, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 4, 4.8, 5, 6, 6.4, 7.5, 8 with any power of \
+        ten, of operations, bytes or MiB. Two points of one operation must agree, with blocks or depths at \
+        least twofold apart and each with a spread under 2 %. At another block size the other quantity must \
+        be at least 1.2 times as much: operations are capped while more bytes pass, or the reverse. A rate \
+        within 10 % of the known link, or of a load generator whose CPUs are busy, does not count.",
     calm: "no disk I/O limit reached",
     looked_at: "io.max and rates",
     source: file!(),
@@ -78,20 +76,15 @@ fn by_group(rows: &[&DiskPoint], throttle: &Throttle) -> Option<Finding> {
     let limited: Vec<&DiskPoint> = rows.iter().filter(near).copied().collect();
     let first = limited.first()?;
     let limit = quantity.shown(throttle.per_s);
+    let headline = format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op);
     Some(
-        Finding::warning(
-            THROTTLED.id,
-            format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op),
-        )
-        .cause(format!("{} allows Assay's control group no more {} a second.", throttle.at, throttle.of))
-        .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
-        .facts(limited.iter().take(5).map(|point| rate_fact(point, quantity)))
-        .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
-        .advice(
-            "To measure the disk, run outside of that group or raise the limit. Programs in the group \
-                 get this figure.",
-        )
-        .explains(speed_keys(&limited)),
+        Finding::warning(THROTTLED.id, headline)
+            .cause(format!("{} allows Assay's control group no more {} a second.", throttle.at, throttle.of))
+            .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
+            .facts(limited.iter().take(5).map(|point| rate_fact(point, quantity)))
+            .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
+            .advice("Programs in the group get this. To measure the disk, run outside or raise the limit.")
+            .explains(speed_keys(&limited)),
     )
 }
 
@@ -198,29 +191,24 @@ fn capped(rows: &[&DiskPoint], quantity: Quantity) -> Option<Finding> {
     let first = limited.first()?;
     let limit = quantity.shown(round);
     let elsewhere = quantity.other().shown(most_other);
+    let headline = format!(
+        "{}s stop at {limit} at every block size. The provider may cap the disk.",
+        capital(first.op())
+    );
     Some(
-        Finding::warning(
-            THROTTLED.id,
-            format!(
-                "{}s stop at {limit} at every block size. The provider may cap the disk.",
-                capital(first.op())
-            ),
-        )
-        .cause(format!(
-            "{} points agree within {} on a round number, with blocks of {}. No limit of Assay's control \
+        Finding::warning(THROTTLED.id, headline)
+            .cause(format!(
+                "{} points agree within {} on a round number, with blocks of {}. No limit of Assay's control \
              group explains it.",
-            limited.len(),
-            percent(ROUND_TOLERANCE),
-            blocks(&limited)
-        ))
-        .facts(limited.iter().take(6).map(|point| rate_fact(point, quantity)))
-        .fact("at another block size", elsewhere, points_source(rows, quantity.other()))
-        .confirm(format!("{} --profile full", again(first.case)))
-        .advice(
-            "Look up the limits of the instance and of the volume; both apply. Some allow bursts at \
-                 first, which disk.sustained shows.",
-        )
-        .explains(speed_keys(&limited)),
+                limited.len(),
+                percent(ROUND_TOLERANCE),
+                blocks(&limited)
+            ))
+            .facts(limited.iter().take(6).map(|point| rate_fact(point, quantity)))
+            .fact("at another block size", elsewhere, points_source(rows, quantity.other()))
+            .confirm(format!("{} --profile full", again(first.case)))
+            .advice("Look up the limits of the instance and of the volume; both apply.")
+            .explains(speed_keys(&limited)),
     )
 }
 

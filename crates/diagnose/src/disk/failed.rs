@@ -12,18 +12,17 @@ pub const FAILED_IO: Rule = Rule {
     id: ids::rule::DISK_FAILED_IO,
     title: "The disk failed an I/O",
     topic: "disk errors",
-    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that \
-            the kernel made read-only. A block that returns other bytes than were written is worse, since \
-            no error reports it.",
+    meaning: "A read or write that returns an error means a broken disk, a full filesystem, or one that the \
+        kernel made read-only. A block that returns other bytes than were written is worse, since no error \
+        reports it.",
     action: "Save the data first. Then read the kernel's log for the same device, and follow the finding's \
-            advice for this kind of error. See it: dmesg --level=err,warn",
-    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its \
-            figures carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
+        advice for this kind of error. See it: dmesg --level=err,warn",
+    when: "A pass of a disk benchmark failed with an I/O error or moved fewer bytes than asked; its figures \
+        carry the cause. Or disk.verify read back a wrong block, which rejects its figures.",
     how: "Errors are recognized by their text (`… failed: … (os error N)`). The medium: 5 EIO, 61 ENODATA, \
-            84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A \
-            filesystem that became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The \
-            path to it: 67 ENOLINK, 107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 \
-            ESTALE.",
+        84 EILSEQ, 121 EREMOTEIO (what is behind the device). Full: 28 ENOSPC, 122 EDQUOT. A filesystem that \
+        became read-only: 30 EROFS. A device that is gone: 6 ENXIO, 19 ENODEV. The path to it: 67 ENOLINK, \
+        107 ENOTCONN, 110 ETIMEDOUT, 112 EHOSTDOWN, 113 EHOSTUNREACH, 116 ESTALE.",
     calm: "all disk I/O completed",
     looked_at: "errors of I/O",
     source: file!(),
@@ -57,8 +56,7 @@ impl FailureKind {
     fn cause(self) -> &'static str {
         match self {
             FailureKind::Medium => {
-                "The device gave up on blocks there. The medium, a cable or the controller fails, or a file \
-                 or volume below it is too short."
+                "The medium, a cable or the controller fails, or what lies below it is too short."
             }
             FailureKind::Room => {
                 "The filesystem, or the thin volume below it, is full, or a quota is used up."
@@ -67,47 +65,34 @@ impl FailureKind {
                 "The filesystem is read-only: it was mounted so, or the kernel made it so after an error."
             }
             FailureKind::Gone => "The device is no longer there.",
-            FailureKind::Path => {
-                "The path to the device is lost: a cable, a network or a server behind it did not answer in \
-                 time."
-            }
-            FailureKind::Short => {
-                "The file, volume or device below ends there, or its layer moved a part only and reported no error."
-            }
-            FailureKind::Wrong => {
-                "The data that was read back is not what was written. A write was lost or went elsewhere, or \
-                 bytes changed on their way (disk, cable, controller, memory)."
-            }
+            FailureKind::Path => "A cable, a network or a server behind the device did not answer in time.",
+            FailureKind::Short => "What lies below ends there, or moved only a part without an error.",
+            FailureKind::Wrong => "A write was lost or went elsewhere, or bytes changed on their way.",
         }
     }
 
     fn advice(self) -> &'static str {
         match self {
             FailureKind::Medium => {
-                "Save the data first. Look in the kernel's log for the same sector, and with `smartctl -a` \
-                 for reallocated and pending sectors. Check what lies below (a loop device's file, a network \
-                 volume), and replace what fails."
+                "Save the data first. Look at the kernel's log, `smartctl -a` and what lies below."
             }
             FailureKind::Room => {
                 "Free space, or name another directory with --dir. Assay's own files are already deleted."
             }
             FailureKind::ReadOnly => {
-                "See the kernel's log for the error that came first; check the filesystem unmounted (fsck), then remount it."
+                "Find the first error in the kernel's log; check (fsck), then remount it."
             }
             FailureKind::Gone => {
                 "See the kernel's log; plug it in again, or have the host attach the volume."
             }
             FailureKind::Path => {
-                "Look in the kernel's log for lost paths (`multipath -ll`, `nvme list-subsys`), and at the \
-                 network or server behind the volume."
+                "Look at the kernel's log, `multipath -ll`, and the network or server behind it."
             }
             FailureKind::Short => {
-                "Compare the size that the device reports (`blockdev --getsize64`) with what lies below it \
-                 (a loop device's file, a shrunken volume)."
+                "Compare `blockdev --getsize64` with the file or volume that lies below it."
             }
             FailureKind::Wrong => {
-                "Do not trust this disk. Run the benchmark again: the same offset means the medium, other \
-                 offsets mean the path to it. Test the memory, too."
+                "Do not trust this disk. The same offset again means the medium. Test memory, too."
             }
         }
     }

@@ -13,14 +13,14 @@ pub const NEARLY_FULL: Rule = Rule {
     title: "The filesystem is nearly full",
     topic: "disk space",
     meaning: "A nearly full filesystem has its free space in small pieces. Flash below it has few free \
-            blocks, and must move old data before it can write new. Writes are slower and less even than \
-            with space.",
+        blocks, and must move old data before it can write new. Writes are slower and less even than with \
+        space.",
     action: "Free space and discard it (fstrim -v), then measure again; or name another disk's directory \
-            with --dir. See it: df -h DIRECTORY",
+        with --dir. See it: df -h DIRECTORY",
     when: "90 % of the filesystem's blocks are in use, and disk benchmarks wrote files there. Blocks \
-            reserved for root count as free.",
-    how: "Filesystems advise to stay below 80–90 %, since their allocators search longer above. Drives \
-            keep 7–28 % in reserve, so the effect differs by drive.",
+        reserved for root count as free.",
+    how: "Filesystems advise to stay below 80–90 %, since their allocators search longer above. Drives keep \
+        7–28 % in reserve, so the effect differs by drive.",
     calm: "filesystem has room",
     looked_at: "statfs",
     source: file!(),
@@ -46,25 +46,20 @@ fn nearly_full(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     let at = disk.mount_point.as_deref().unwrap_or(&disk.path);
     let of_disk = |label: &str, size: u64| Fact::new(label, bytes(size as f64), ids::probe::DISK);
+    let headline = format!(
+        "The filesystem at {} is {} full. Writes are slower than with room.",
+        clipped(at),
+        percent(used)
+    );
     Some(vec![
-        Finding::warning(
-            NEARLY_FULL.id,
-            format!(
-                "The filesystem at {} is {} full. Writes are slower than with room.",
-                clipped(at),
-                percent(used)
-            ),
-        )
-        .cause(format!("Free space is short and in pieces.{flash}"))
-        .fact("used", percent(used), ids::probe::DISK)
-        .facts(disk.free_bytes.map(|free| of_disk("free", free)))
-        .facts(disk.total_bytes.map(|all| of_disk("of", all)))
-        .confirm(format!("df {}", shell(at)))
-        .advice(
-            "Free space and discard it (`fstrim -v`), then measure again. Or name a directory on another \
-                 disk with --dir.",
-        )
-        .explains(speed_keys(&writes)),
+        Finding::warning(NEARLY_FULL.id, headline)
+            .cause(format!("Free space is short and in pieces.{flash}"))
+            .fact("used", percent(used), ids::probe::DISK)
+            .facts(disk.free_bytes.map(|free| of_disk("free", free)))
+            .facts(disk.total_bytes.map(|all| of_disk("of", all)))
+            .confirm(format!("df {}", shell(at)))
+            .advice("Free space and discard it (`fstrim -v`), or name another disk's directory with --dir.")
+            .explains(speed_keys(&writes)),
     ])
 }
 
@@ -73,15 +68,15 @@ pub const NO_TRIM: Rule = Rule {
     title: "The disk never receives discards (TRIM)",
     topic: "discards",
     meaning: "Flash must know which blocks are free, to write at full speed and to wear evenly. Without \
-            discards the drive treats everything ever written as data. It slows down over months, and a \
-            fresh drive seems better than it will be.",
+        discards the drive treats everything ever written as data. It slows down over months, and a fresh \
+        drive seems better than it will be.",
     action: "Enable the timer that discards (systemctl enable --now fstrim.timer), and let layers such as \
-            dm-crypt pass discards (allow_discards). See it: lsblk --discard",
+        dm-crypt pass discards (allow_discards). See it: lsblk --discard",
     when: "The disk or a layer above it accepts no discards (discard_max_bytes is 0). Or the filesystem is \
-            mounted without the discard option and no timer runs fstrim.",
+        mounted without the discard option and no timer runs fstrim.",
     how: "Spinning disks are left out. Of virtual disks only the layers above them are judged, since the \
-            host invents what they report. Such layers are dm-crypt without allow_discards and some RAID \
-            levels. Where no folder shows timers, the timer is not judged.",
+        host invents what they report. Such layers are dm-crypt without allow_discards and some RAID levels. \
+        Where no folder shows timers, the timer is not judged.",
     calm: "discards reach the disk",
     looked_at: "mount, fstrim",
     source: file!(),
@@ -118,7 +113,7 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
                 .cause("The disk takes discards, and a layer above it does not pass them on.")
                 .facts(leaves.iter().map(|leaf| max_bytes(leaf)))
                 .facts([max_bytes(layer)]),
-            "Let the layer pass them (dm-crypt: `allow_discards`, which shows outsiders which blocks are free).",
+            "Let the layer pass them (dm-crypt: `allow_discards`, which shows free blocks).",
         )
     } else if let Some(leaf) = mute {
         let headline = format!("Disk `{}` accepts no discards. It slows down as it fills.", leaf.name);
@@ -126,8 +121,7 @@ fn no_trim(evidence: &Evidence) -> Option<Vec<Finding>> {
             Finding::note(NO_TRIM.id, headline)
                 .cause("The drive, or the controller in front of it, offers none.")
                 .facts([max_bytes(leaf)]),
-            "Behind a RAID controller see whether it can pass them. Else leave part of the drive unused, \
-             which has the same effect.",
+            "See whether a RAID controller can pass them, or leave part of the drive unused.",
         )
     } else if flash && !disk.has_option("discard") && disk.trim_timer.as_deref() == Some("none") {
         let disk_name = clipped(&disk.name());

@@ -13,16 +13,14 @@ pub const TAIL: Rule = Rule {
     title: "One I/O in 1,000 takes far longer than the median",
     topic: "disk latency",
     meaning: "A median hides the slowest requests. They come from a flush of the write cache, a journal \
-            commit, flash that cleans up, or a busy host. Work that waits for many I/Os waits for the \
-            slowest.",
+        commit, flash that cleans up, or a busy host. Work that waits for many I/Os waits for the slowest.",
     action: "Plan with the percentile. Look for other I/O, and try another I/O scheduler, a lower \
-            vm.dirty_bytes or a journal on another disk. See it: assay run --only disk.random --new",
+        vm.dirty_bytes or a journal on another disk. See it: assay run --only disk.random --new",
     when: "The 99.9th percentile is at least 5 ms and 20 times the median, or the longest I/O took half a \
-            second.",
-    how: "A percentile needs ten I/Os beyond it. It counts if at least half of two or more passes reach \
-            it, since one bad pass is no tail. A spinning disk has a 99.9th percentile near 10 times its \
-            median by queueing alone. Buffered figures count too: their stalls are the kernel's \
-            write-back.",
+        second.",
+    how: "A percentile needs ten I/Os beyond it. It counts if at least half of two or more passes reach it, \
+        since one bad pass is no tail. A spinning disk has a 99.9th percentile near 10 times its median by \
+        queueing alone. Buffered figures count too: their stalls are the kernel's write-back.",
     calm: "disk latency without a long tail",
     looked_at: "percentiles",
     source: file!(),
@@ -89,33 +87,23 @@ fn tail(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     };
     let device = device(evidence).unwrap_or_else(|| "DEVICE".into());
+    let (kind, longest) = (how.words(&worst.kind()), duration_us(how.us()));
+    let median = duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0));
+    let headline = format!("{kind} takes {longest}, the median {median}. Plan with the tail.");
     Some(vec![
-        Finding::note(
-            TAIL.id,
-            format!(
-                "{} takes {}, the median {}. Plan with the tail.",
-                how.words(&worst.kind()),
-                duration_us(how.us()),
-                duration_us(worst.median(ids::metric::LATENCY_P50).unwrap_or(0.0))
-            ),
-        )
-        .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
-            "Now and then a write waits: the device empties its write cache, the filesystem commits \
-                     its journal, or flash cleans up."
-        } else {
-            "Now and then a read waits for other writes, for flash that cleans up, or for the host \
-                      of this guest."
-        })
-        .facts(
-            slow.iter()
-                .take(5)
-                .map(|(point, how)| Fact::new(point.words(), percentiles(point), point.key(how.metric()))),
-        )
-        .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
-        .advice(
-            "Plan with the percentile, not with the median. Look for other I/O. Try another I/O \
-                 scheduler, a lower vm.dirty_bytes or a journal on another disk.",
-        ),
+        Finding::note(TAIL.id, headline)
+            .cause(if slow.iter().any(|(point, _)| point.op() != "read") {
+                "Writes wait when a write cache or a journal is flushed, or flash cleans up."
+            } else {
+                "Reads wait for other writes, for flash that cleans up, or for the host."
+            })
+            .facts(
+                slow.iter().take(5).map(|(point, how)| {
+                    Fact::new(point.words(), percentiles(point), point.key(how.metric()))
+                }),
+            )
+            .confirm(format!("{}; cat /sys/class/block/{device}/stat", again(worst.case)))
+            .advice("Look for other I/O; try another I/O scheduler or a lower vm.dirty_bytes."),
     ])
 }
 
@@ -139,18 +127,18 @@ pub const UNSAFE_FAST: Rule = Rule {
     title: "fsync is faster than the disk can write",
     topic: "fsync",
     meaning: "fsync returns sooner than the medium can have the data, so a power cut may lose it. Barriers \
-            are off, a host keeps the data in its memory, or a volatile cache ignores the flush. Databases \
-            are then as fast as they are unsafe.",
-    action: "Do not rely on it for data that must survive, nor compare it with disks that flush. Mount \
-            with barriers, and have the host flush (cache=none or directsync). See it: assay run --only \
-            disk.sync --new",
-    when: "The median of disk.sync is below 20 µs on a disk with a volatile write cache. Or it is below 1 \
-            ms on a spinning disk, or on a mount without barriers.",
-    how: "A flush takes a round trip to the device and a write of flash, 20 µs at least. Half a turn takes \
-            2 ms at 15,000 turns a minute. A cache is volatile where the kernel's write_cache is `write \
-            back`. Disks with `write through` (a capacitor, or no cache) may be that fast. Of a spinning \
-            disk all devices must report it. Without barriers means mounted with nobarrier or barrier=0. \
-            Filesystems in memory are left out.",
+        are off, a host keeps the data in its memory, or a volatile cache ignores the flush. Databases are \
+        then as fast as they are unsafe.",
+    action: "Do not rely on it for data that must survive, nor compare it with disks that flush. Mount with \
+        barriers, and have the host flush (cache=none or directsync). See it: assay run --only disk.sync \
+        --new",
+    when: "The median of disk.sync is below 20 µs on a disk with a volatile write cache. Or it is below 1 ms \
+        on a spinning disk, or on a mount without barriers.",
+    how: "A flush takes a round trip to the device and a write of flash, 20 µs at least. Half a turn takes 2 \
+        ms at 15,000 turns a minute. A cache is volatile where the kernel's write_cache is `write back`. \
+        Disks with `write through` (a capacitor, or no cache) may be that fast. Of a spinning disk all \
+        devices must report it. Without barriers means mounted with nobarrier or barrier=0. Filesystems in \
+        memory are left out.",
     calm: "fsync reaches the disk",
     looked_at: "fsync times",
     source: file!(),
@@ -175,12 +163,10 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
     let fast = syncs.into_iter().filter(|point| point.has(ids::metric::LATENCY_P50, |p50| p50 < limit));
     let fast: Vec<&DiskPoint> = fast.collect();
     let Some(first) = fast.first() else { return Some(Vec::new()) };
-    let headline = format!(
-        "{} takes {}, less than {} can take. A power cut may lose synced data.",
-        capital(first.op_of_sync()),
-        duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0)),
-        if flush.spins { "a spinning disk" } else { "a flush" }
-    );
+    let (call, what) = (capital(first.op_of_sync()), if flush.spins { "a spinning disk" } else { "a flush" });
+    let median = duration_us(first.median(ids::metric::LATENCY_P50).unwrap_or(0.0));
+    let headline =
+        format!("{call} takes {median}, less than {what} can take. A power cut may lose synced data.");
     let mut confirm = again(first.case);
     if let Some(point) = &disk.mount_point {
         let point = shell(point);
@@ -196,9 +182,8 @@ fn unsafe_fast(evidence: &Evidence) -> Option<Vec<Finding>> {
             .facts(flush.facts())
             .confirm(confirm)
             .advice(
-                "Do not rely on it for data that must survive a power cut, and do not compare it with disks \
-                 that flush. Mount with barriers; have the host flush (cache=none or directsync); see \
-                 `smartctl -x` for the drive's protection.",
+                "Do not rely on it for data that must survive. Mount with barriers; have the host flush \
+                 (cache=none).",
             )
             .explains(fast.iter().map(|point| point.key(ids::metric::LATENCY_P50))),
     ])
@@ -242,22 +227,11 @@ impl<'a> Flush<'a> {
                 "The filesystem is mounted without barriers: it never asks the disk to flush.",
             )
         } else if self.disk.is_virtual() == Some(true) {
-            (
-                Severity::Warning,
-                "The host answers a flush from its own memory (a cache mode such as unsafe), or a layer \
-                 ignores it.",
-            )
+            (Severity::Warning, "The host answers a flush from its own memory, or a layer ignores it.")
         } else if self.spins {
-            (
-                Severity::Problem,
-                "The disk reports the write before it can have turned. The disk or its controller keeps the \
-                 data in memory.",
-            )
+            (Severity::Problem, "The disk or its controller keeps the data in memory.")
         } else {
-            (
-                Severity::Warning,
-                "The disk reports a volatile cache, and answers a flush sooner than flash can be written.",
-            )
+            (Severity::Warning, "Its cache is volatile, and no flash can be written that fast.")
         }
     }
 

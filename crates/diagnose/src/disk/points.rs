@@ -119,15 +119,18 @@ impl<'a> DiskPoint<'a> {
 
     /// Operations per second: measured, or bandwidth over block size.
     pub fn iops(&self) -> Option<f64> {
-        let told = self.median(ids::metric::IOPS).or_else(|| self.median(ids::metric::ACHIEVED));
-        told.or_else(|| Some(self.median(ids::metric::BANDWIDTH)? * 1e9 / self.number(ids::param::BLOCK)?))
+        let measured = self.median(ids::metric::IOPS).or_else(|| self.median(ids::metric::ACHIEVED));
+        measured
+            .or_else(|| Some(self.median(ids::metric::BANDWIDTH)? * 1e9 / self.number(ids::param::BLOCK)?))
             .filter(|rate| *rate > 0.0)
     }
 
     /// GB/s: measured, or operations times block size.
     pub fn bandwidth(&self) -> Option<f64> {
-        let told = self.median(ids::metric::BANDWIDTH);
-        told.or_else(|| Some(self.iops()? * self.number(ids::param::BLOCK)? / 1e9)).filter(|rate| *rate > 0.0)
+        let measured = self.median(ids::metric::BANDWIDTH);
+        measured
+            .or_else(|| Some(self.iops()? * self.number(ids::param::BLOCK)? / 1e9))
+            .filter(|rate| *rate > 0.0)
     }
 
     /// The metric of its rate.

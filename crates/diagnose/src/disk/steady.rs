@@ -14,17 +14,17 @@ pub const NOT_STEADY: Rule = Rule {
     title: "The disk's speed does not last",
     topic: "disk speed",
     meaning: "Flash has a fast cache of cells, cloud volumes have burst credits, and controllers have \
-            memory. When that is used up, the speed falls to what the disk can keep. Short tests see only \
-            the first part.",
+        memory. When that is used up, the speed falls to what the disk can keep. Short tests see only the \
+        first part.",
     action: "Plan long writes with the lower level. If the speed still changes at the end, measure longer \
-            (--io-time 5m). See it: assay run --only disk.sustained --profile full",
+        (--io-time 5m). See it: assay run --only disk.sustained --profile full",
     when: "The speed of disk.sustained falls by 10 % or more and stays low in at least half of the passes. \
-            Or it still changes by more than 5 % in the second half of most passes.",
+        Or it still changes by more than 5 % in the second half of most passes.",
     how: "Change points (E-divisive with merging, p below 0.001) of each pass's periods in order; a pass \
-            needs ten periods. One pass is enough if all before it kept the first level and all after it \
-            the second. The finding gives the bytes written before the fall. The trend is by Mann and \
-            Kendall, p below 0.01. It is a cause, since the median mixes both levels. A disk that was just \
-            erased is faster than it will be, for the same reason.",
+        needs ten periods. One pass is enough if all before it kept the first level and all after it the \
+        second. The finding gives the bytes written before the fall. The trend is by Mann and Kendall, p \
+        below 0.01. It is a cause, since the median mixes both levels. A disk that was just erased is faster \
+        than it will be, for the same reason.",
     calm: "long disk writes keep their speed",
     looked_at: "a long write",
     source: file!(),
@@ -111,8 +111,9 @@ fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Find
     let steps =
         if steps.is_empty() || 2 * steps.len() < lines.len() { vec![spent_at_once(lines)?] } else { steps };
     let shown = steps.len();
-    let of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
-    let (before, after, written) = (of(|step| step.0.before)?, of(|step| step.0.after)?, of(|step| step.1)?);
+    let median_of = |value: fn(&(Change, f64)) -> f64| median(&steps.iter().map(value).collect::<Vec<f64>>());
+    let (before, after, written) =
+        (median_of(|step| step.0.before)?, median_of(|step| step.0.after)?, median_of(|step| step.1)?);
     let disk = disk(evidence);
     let cause = match (disk.and_then(|disk| disk.is_virtual()), disk.and_then(|disk| disk.is_solid())) {
         (Some(true), _) => "The virtual disk has spent its burst credits, or the host's cache is full.",
@@ -123,27 +124,20 @@ fn fallen(evidence: &Evidence, point: &DiskPoint, lines: &[Line]) -> Option<Find
         _ => "A cache is full, or burst credits are spent.",
     };
     let key = point.key(ids::metric::BANDWIDTH);
+    let less = percent(1.0 - after / before);
+    let [first, then] = [before, after].map(|speed| figure(speed, "GB/s"));
+    let written = bytes(written);
+    let headline = format!("Writes fall from {first} to {then} after {written}. Plan with {then}.");
     Some(
-        Finding::warning(
-            NOT_STEADY.id,
-            format!(
-                "Writes fall from {} to {after} after {}. Plan with {after}.",
-                figure(before, "GB/s"),
-                bytes(written),
-                after = figure(after, "GB/s")
-            ),
-        )
-        .cause(cause)
-        .fact("first", figure(before, "GB/s"), &key)
-        .fact("then", format!("{}, {} less", figure(after, "GB/s"), percent(1.0 - after / before)), &key)
-        .fact("written before", bytes(written), &key)
-        .fact("passes that show it", format!("{shown} of {}", lines.len()), &key)
-        .confirm(format!("{} --profile full", again(point.case)))
-        .advice(format!(
-            "Plan long writes with {}. Other benchmarks are shorter and show the first level.",
-            figure(after, "GB/s")
-        ))
-        .explains([&key]),
+        Finding::warning(NOT_STEADY.id, headline)
+            .cause(cause)
+            .fact("first", first, &key)
+            .fact("then", format!("{then}, {less} less"), &key)
+            .fact("written before", written, &key)
+            .fact("passes that show it", format!("{shown} of {}", lines.len()), &key)
+            .confirm(format!("{} --profile full", again(point.case)))
+            .advice(format!("Plan long writes with {then}. Shorter benchmarks show the first level."))
+            .explains([&key]),
     )
 }
 
@@ -165,19 +159,17 @@ fn moving(point: &DiskPoint, lines: &[Line]) -> Option<Finding> {
     let change = median(&trends)?;
     let key = point.key(ids::metric::BANDWIDTH);
     let word = if change < 0.0 { "falling" } else { "rising" };
+    let headline = format!(
+        "Write speed was still {word} at the end, by {} in the second half. Measure longer.",
+        percent(change.abs())
+    );
     Some(
-        Finding::warning(
-            NOT_STEADY.id,
-            format!(
-                "Write speed was still {word} at the end, by {} in the second half. Measure longer.",
-                percent(change.abs())
-            ),
-        )
-        .cause("The disk had not reached the speed that it can keep.")
-        .fact("change in the second half", format!("{:+.1} %", change * 100.0), &key)
-        .fact("passes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
-        .confirm(format!("{} --profile full", again(point.case)))
-        .advice("Do not take the median for a steady speed. Measure longer (--io-time 5m).")
-        .explains([&key]),
+        Finding::warning(NOT_STEADY.id, headline)
+            .cause("The disk had not reached the speed that it can keep.")
+            .fact("change in the second half", format!("{:+.1} %", change * 100.0), &key)
+            .fact("passes that show it", format!("{} of {}", down.max(up), lines.len()), &key)
+            .confirm(format!("{} --profile full", again(point.case)))
+            .advice("Do not take the median for a steady speed. Measure longer (--io-time 5m).")
+            .explains([&key]),
     )
 }

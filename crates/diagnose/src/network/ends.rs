@@ -12,11 +12,11 @@ pub const OFFLOADS: Rule = Rule {
     title: "Segmentation offloads are off",
     topic: "offloads",
     meaning: "With TSO, GSO and GRO the kernel handles up to 64 KiB at once. Without them every packet of \
-            1500 bytes passes through the whole stack. On fast links that alone makes a CPU the limit.",
+        1500 bytes passes through the whole stack. On fast links that alone makes a CPU the limit.",
     action: "Turn them on (ethtool -K IF tso on gso on gro on), unless captures or routers must see single \
-            packets. See it: ethtool -k IF",
+        packets. See it: ethtool -k IF",
     when: "tso, gso, gro or a checksum offload is off at an end. That end's link has 10 Gbit/s or more, or \
-            its tasks ran for more than 80 % of a transfer.",
+        its tasks ran for more than 80 % of a transfer.",
     how: "gro of veth does not count: it is off by default, and veth gets whole segments anyway.",
     calm: "segmentation offloads on where needed",
     looked_at: "ethtool features",
@@ -61,20 +61,28 @@ fn offloads(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let interface = end.interface.as_deref().unwrap_or("eth0");
-        findings.push(Finding::warning(OFFLOADS.id, format!(
+        let headline = format!(
             "Offloads of {interface} at {words} are off: {}. Each packet costs CPU time.",
             off.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>().join(", ")
-        ))
-            .cause("Every packet goes through the stack by itself, and that costs CPU time per packet, not per byte.")
-            .facts(off.iter().map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source)))
-            .facts(busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)))
-            .facts(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)))
-            .confirm(format!("ethtool -k {}", shell(interface)))
-            .advice(format!(
-                "Turn them on where nothing forbids it (captures, routers that may not merge): `ethtool -K {} {}`.",
-                shell(interface),
-                off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
-            )));
+        );
+        findings.push(
+            Finding::warning(OFFLOADS.id, headline)
+                .cause("Every packet goes through the stack by itself, which costs CPU time.")
+                .facts(
+                    off.iter()
+                        .map(|name| Fact::new(format!("{name} of {interface}, {words}"), "off", source)),
+                )
+                .facts(
+                    busy.map(|(share, key)| Fact::new(format!("tasks of {words} ran"), percent(share), key)),
+                )
+                .facts(fast.map(|link| Fact::new("link", figure(link, "Gbit/s"), source)))
+                .confirm(format!("ethtool -k {}", shell(interface)))
+                .advice(format!(
+                    "Turn them on, unless captures or routers forbid it: `ethtool -K {} {}`.",
+                    shell(interface),
+                    off.iter().map(|name| format!("{} on", switch(name))).collect::<Vec<_>>().join(" ")
+                )),
+        );
     }
     Some(findings)
 }
@@ -93,13 +101,13 @@ pub const IRQS: Rule = Rule {
     title: "One CPU takes all interrupts of a network card",
     topic: "interrupts",
     meaning: "All packets pass the CPU that takes the card's interrupts. If several queues share one CPU, \
-            that CPU is the limit, and tasks that run on it are slow.",
+        that CPU is the limit, and tasks that run on it are slow.",
     action: "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one queue use \
-            RPS (/sys/class/net/IF/queues/rx-0/rps_cpus). See it: cat /proc/interrupts",
+        RPS (/sys/class/net/IF/queues/rx-0/rps_cpus). See it: cat /proc/interrupts",
     when: "Two or more interrupts that carry packets go to one CPU. Or there is one receive queue, and \
-            network interrupts took more than half of a CPU. RPS to several CPUs excuses both.",
-    how: "Only ends with several CPUs count. The half is of a CPU that handles the card's packets, or of \
-            the tasks' own.",
+        network interrupts took more than half of a CPU. RPS to several CPUs excuses both.",
+    how: "Only ends with several CPUs count. The half is of a CPU that handles the card's packets, or of the \
+        tasks' own.",
     calm: "network interrupts on several CPUs",
     looked_at: "/proc/interrupts",
     source: file!(),
@@ -147,10 +155,7 @@ fn irqs(evidence: &Evidence) -> Option<Vec<Finding>> {
                         .map(|(share, key)| Fact::new("the network's interrupts took", percent(share), key)),
                 )
                 .confirm(format!("grep -E 'CPU|{}' /proc/interrupts", shell(interface)))
-                .advice(
-                    "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one \
-                     queue only, use RPS (/sys/class/net/IF/queues/rx-0/rps_cpus).",
-                ),
+                .advice("Start irqbalance or set smp_affinity_list; with one queue use RPS (rps_cpus)."),
         );
     }
     Some(findings)
@@ -161,12 +166,12 @@ pub const PATH_MTU: Rule = Rule {
     title: "The path carries smaller packets than its ends send",
     topic: "MTU",
     meaning: "A tunnel, a firewall or an old switch carries smaller packets than the interfaces send. \
-            Packets shrink after an error message, or vanish where such messages are filtered. Jumbo \
-            frames at one end alone cost and gain nothing.",
-    action: "Give all interfaces and hops of the path the same MTU, or give the ends the path's MTU. See \
-            it: tracepath -n HOST",
+        Packets shrink after an error message, or vanish where such messages are filtered. Jumbo frames at \
+        one end alone cost and gain nothing.",
+    action: "Give all interfaces and hops of the path the same MTU, or give the ends the path's MTU. See it: \
+        tracepath -n HOST",
     when: "The kernel knows a path MTU below its interface's, or the interfaces of the ends have different \
-            MTUs.",
+        MTUs.",
     how: "",
     calm: "one MTU along the path",
     looked_at: "MTU of both ends",
@@ -188,7 +193,7 @@ fn path_mtu(evidence: &Evidence) -> Option<Vec<Finding>> {
     let finish = |draft: FindingDraft, end: &End| {
         draft
             .confirm(format!("tracepath -n {}", shell(end.to.as_deref().unwrap_or("ADDRESS"))))
-            .advice("Give all interfaces and hops of the path the same MTU, or the ends the one that the path carries.")
+            .advice("Give all interfaces and hops of the path one MTU.")
     };
     let name = |end: &End| end.interface.clone().unwrap_or_else(|| "the interface".to_string());
     let mut findings = Vec::new();
@@ -229,12 +234,12 @@ pub const LOOPBACK: Rule = Rule {
     id: ids::rule::NETWORK_LOOPBACK,
     title: "No network card was tested",
     topic: "network",
-    meaning: "Over loopback, and between containers of one host, the kernel only copies data. The figure \
-            is that of its network stack, and CPUs are the only limit. It is never the speed of a card.",
-    action: "Start assay serve on another host, and name that host with its token. See it: assay run \
-            --only network --to HOST",
-    when: "A note where network benchmarks ran without another host (--to), or where both ends have the \
-            same boot id.",
+    meaning: "Over loopback, and between containers of one host, the kernel only copies data. The figure is \
+        that of its network stack, and CPUs are the only limit. It is never the speed of a card.",
+    action: "Start assay serve on another host, and name that host with its token. See it: assay run --only \
+        network --to HOST",
+    when: "A note where network benchmarks ran without another host (--to), or where both ends have the same \
+        boot id.",
     how: "",
     calm: "both ends are separate hosts",
     looked_at: "boot ids",
@@ -264,7 +269,7 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
     let (headline, cause) = if one_machine && !cases.iter().any(|(_, own)| *own) {
         (
             "Both ends are 1 host: its kernel and CPUs were tested, no network",
-            "Both ends run the same kernel (namespaces or containers): what lies between them is software.",
+            "Both ends run the same kernel (namespaces or containers).",
         )
     } else {
         (

@@ -9,31 +9,30 @@ use model::vocabulary::MetricId;
 use model::vocabulary::network as ids;
 use model::{Case, Fact, Finding, Params, Severity, Value};
 use stats::analysis::Judged;
-use stats::network::{Arm, Decision, End, Experiment, Held, LEAST_ROUNDS, Limit, decide};
+use stats::network::{Arm, Decision, End, Experiment, Limit, MIN_ROUNDS, RatioToPlain, decide};
 
 pub const BOTTLENECK: Rule = Rule {
     id: ids::rule::NETWORK_BOTTLENECK,
     title: "What limits the bandwidth",
     topic: "network",
     meaning: "A bandwidth is often sold as a link's speed although a CPU, a TCP window or a shaper limits \
-            it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
-    action: "Change what the finding names, then measure again. See it: assay run --only \
-            network.bottleneck --to HOST --new",
+        it. The experiment changes one thing at a time, and the limit is what the bandwidth follows.",
+    action: "Change what the finding names, then measure again. See it: assay run --only network.bottleneck \
+        --to HOST --new",
     when: "A note or a warning for every network.bottleneck with at least 6 rounds. CPUs always limit \
-            loopback, so that is not reported.",
-    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An \
-            end that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full \
-            effect). If both ends react, the lower one must be lower by 0.09. Such an end is starved if it \
-            waits for a CPU or is throttled for more than 15 % of its time. More than 1.15 with larger \
-            buffers means a window. More than 1.15 with four streams means losses if 2 segments in 1000 \
-            are sent again. It means a window if TCP reports one for 30 % of the time and a quarter of the \
-            buffers leaves less than 0.6. Else it is one connection's own limit, unless the second half of \
-            the plain transfers carries 1.15 times the first (still rising). If nothing changes the \
-            bandwidth, it is the link from 93 % of its known speed on, headers included. Else it is a \
-            shaper if one sign shows a rate on the path: a known queueing discipline; UDP of 1.2 times the \
-            rate arriving within 15 % of it with more than 5 % lost; a fresh connection faster by 15 % in \
-            its first 50 ms; a flat line (scatter below 3 %) behind a queue that doubles the round trip. \
-            docs/method/bottleneck.md has simulated and planted limits.",
+        loopback, so that is not reported.",
+    how: "Each variant is compared with the plain transfer of the same round (median of the ratios). An end \
+        that burns 30 % of its time limits by its CPU if the ratio is below 0.86 (0.7 is the full effect). \
+        If both ends react, the lower one must be lower by 0.09. Such an end is starved if it waits for a \
+        CPU or is throttled for more than 15 % of its time. More than 1.15 with larger buffers means a \
+        window. More than 1.15 with four streams means losses if 2 segments in 1000 are sent again. It means \
+        a window if TCP reports one for 30 % of the time and a quarter of the buffers leaves less than 0.6. \
+        Else it is one connection's own limit, unless the second half of the plain transfers carries 1.15 \
+        times the first (still rising). If nothing changes the bandwidth, it is the link from 93 % of its \
+        known speed on, headers included. Else it is a shaper if one sign shows a rate on the path: a known \
+        queueing discipline; UDP of 1.2 times the rate arriving within 15 % of it with more than 5 % lost; a \
+        fresh connection faster by 15 % in its first 50 ms; a flat line (scatter below 3 %) behind a queue \
+        that doubles the round trip. docs/method/bottleneck.md has simulated and planted limits.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),
@@ -61,7 +60,7 @@ pub fn concluded<'a>(evidence: &Evidence<'a>) -> Vec<Concluded<'a>> {
             let plain = &experiment.plain.bandwidth;
             let rounds = plain.iter().filter(|value| value.is_finite() && **value > 0.0).count();
             let rate = stats::order::median(plain).filter(|rate| *rate > 0.0)?;
-            (rounds >= LEAST_ROUNDS).then(|| Concluded {
+            (rounds >= MIN_ROUNDS).then(|| Concluded {
                 case: &planned.case,
                 decision: decide(&experiment),
                 rate,
@@ -201,7 +200,7 @@ pub fn word(limit: Limit) -> &'static str {
 }
 
 /// `0.71 times (0.69 to 0.74, 9 rounds)`
-fn ratio_words(response: &Held) -> String {
+fn ratio_words(response: &RatioToPlain) -> String {
     let interval = response
         .interval
         .map(|interval| format!("{:.2}–{:.2}, ", interval.low, interval.high))
@@ -217,7 +216,7 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         Fact::new("limit", word(found.decision.limit), &found.key),
         Fact::new("bandwidth", figure(found.rate, "Gbit/s"), &found.key),
     ];
-    let arms = [
+    let responses = [
         ("with the sender burning 30 % of its time", signs.slowed_sender, "slowed-sender"),
         ("with the receiver burning 30 % of its time", signs.slowed_receiver, "slowed-receiver"),
         ("with four streams", signs.more_streams, "more-streams"),
@@ -225,56 +224,39 @@ fn facts(found: &Concluded) -> Vec<Fact> {
         ("with a quarter of the buffers", signs.small_window, "small-window"),
         ("first 50 ms of a connection over the rest", signs.burst, "start"),
     ];
-    let response = arms.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
-    facts.extend(response.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
+    let known = responses.into_iter().filter_map(|(label, response, arm)| Some((label, response?, arm)));
+    facts.extend(known.map(|(label, response, arm)| Fact::new(label, ratio_words(&response), key(arm))));
     let plain = &found.experiment.plain;
+    let of_plain = |metric| self::key(case, "plain", metric);
+    let above = |share: Option<f64>, least: f64| share.filter(|share| *share > least).map(percent);
     for (whose, end, which) in [("sender", &plain.sender, 0), ("receiver", &plain.receiver, 1)] {
         for (label, share, metric) in [
-            ("ran", end.busy, transfers::BUSY),
-            ("waited for a CPU", end.wait, transfers::WAIT),
-            (
-                "was throttled by its CPU quota",
-                end.throttled.filter(|share| *share > 0.001),
-                transfers::THROTTLED,
-            ),
+            ("ran", end.busy.map(percent), transfers::BUSY),
+            ("waited for a CPU", end.wait.map(percent), transfers::WAIT),
+            ("was throttled by its CPU quota", above(end.throttled, 0.001), transfers::THROTTLED),
         ] {
-            let source = self::key(case, "plain", at_ends(case, metric)[which]);
-            facts
-                .extend(share.map(|share| Fact::new(format!("the {whose} {label}"), percent(share), source)));
+            let source = of_plain(at_ends(case, metric)[which]);
+            facts.extend(share.map(|share| Fact::new(format!("the {whose} {label}"), share, source)));
         }
     }
-    if let Some(lost) = signs.lost.filter(|lost| *lost > 1e-4) {
-        facts.push(Fact::new(
-            "segments lost",
-            percent(lost),
-            self::key(case, "plain", ids::metric::RETRANSMITS),
-        ));
-    }
-    for (label, share, metric) in [
-        ("limited by the receiver's window", plain.rwnd_limited, ids::metric::RWND_LIMITED),
-        ("limited by the send buffer", plain.sndbuf_limited, ids::metric::SNDBUF_LIMITED),
-    ] {
-        let share = share.filter(|share| *share > 0.01);
-        facts.extend(share.map(|share| Fact::new(label, percent(share), self::key(case, "plain", metric))));
-    }
-    if let Some((arrived, lost)) = signs.udp {
+    let udp = signs.udp.map(|(arrived, lost)| {
         let room = if signs.room_by_udp() { ": the path has room for it" } else { "" };
-        let value = format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost));
-        facts.push(Fact::new("UDP above the rate", value, key("udp-over")));
-    }
-    if let Some(growth) = signs.growth {
-        let label = "second half of the plain transfers over the first";
-        facts.push(Fact::new(label, ratio_words(&growth), self::key(case, "plain", ids::metric::GROWTH)));
-    }
-    if let Some(queue) = signs.queue {
-        let value = format!("{queue:.1} times that at nine tenths of the rate");
-        facts.push(Fact::new("round trip at full rate", value, self::key(case, "plain", ids::metric::RTT)));
-    }
-    for (label, share) in
-        [("of the link's speed", signs.of_link), ("of the known shaper's rate", signs.of_shaped)]
-    {
-        facts.extend(share.map(|share| Fact::new(label, percent(share), ids::probe::NETWORK)));
-    }
+        format!("{arrived:.2} times the plain rate arrived, {} lost{room}", percent(lost))
+    });
+    let queue = signs.queue.map(|queue| format!("{queue:.1} times that at nine tenths of the rate"));
+    let growth = signs.growth.map(|growth| ratio_words(&growth));
+    let (window, buffer) = (above(plain.rwnd_limited, 0.01), above(plain.sndbuf_limited, 0.01));
+    let further = [
+        ("segments lost", above(signs.lost, 1e-4), of_plain(ids::metric::RETRANSMITS)),
+        ("limited by the receiver's window", window, of_plain(ids::metric::RWND_LIMITED)),
+        ("limited by the send buffer", buffer, of_plain(ids::metric::SNDBUF_LIMITED)),
+        ("UDP above the rate", udp, key("udp-over")),
+        ("second half of the plain transfers over the first", growth, of_plain(ids::metric::GROWTH)),
+        ("round trip at full rate", queue, of_plain(ids::metric::RTT)),
+        ("of the link's speed", signs.of_link.map(percent), ids::probe::NETWORK.to_string()),
+        ("of the known shaper's rate", signs.of_shaped.map(percent), ids::probe::NETWORK.to_string()),
+    ];
+    facts.extend(further.into_iter().filter_map(|(label, value, key)| Some(Fact::new(label, value?, key))));
     facts
 }
 
@@ -339,46 +321,29 @@ pub fn confirm(evidence: &Evidence, case: &Case) -> String {
 fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     let fixed = |cause: &str, advice: &str| (cause.to_string(), advice.to_string());
     match found.decision.limit {
-        Limit::SenderCpu => cpu_words(
-            found,
-            "the sender",
-            "Burning CPU at the sender costs bandwidth in proportion, at the receiver it does not.",
-        ),
-        Limit::ReceiverCpu => cpu_words(
-            found,
-            "the receiver",
-            "Burning CPU at the receiver costs bandwidth in proportion, at the sender it does not.",
-        ),
-        Limit::BothCpus => cpu_words(
-            found,
-            "both ends",
-            "Burning CPU at either end costs bandwidth: they wait for each other, or share a CPU.",
-        ),
+        Limit::SenderCpu => cpu_words(found, "the sender", "at the receiver it does not"),
+        Limit::ReceiverCpu => cpu_words(found, "the receiver", "at the sender it does not"),
+        Limit::BothCpus => cpu_words(found, "either end", "they wait for each other or share a CPU"),
         Limit::SenderStarved => starved_words("the sender"),
         Limit::ReceiverStarved => starved_words("the receiver"),
         Limit::Window => window_words(found),
         Limit::Loss => fixed(
-            "Segments are lost and sent again. Each loss shrinks the congestion window, so one connection \
-             stays below what the path carries.",
-            "Find where packets are dropped (`nstat -az | grep -i retrans`, `ethtool -S`, switch ports, \
-             cable, duplex). BBR tolerates losses that CUBIC does not (`--congestion bbr`).",
+            "Each lost segment shrinks the congestion window, and one connection stays slow.",
+            "Find where packets are dropped (`ethtool -S`, switch ports, cable), or use BBR (`--congestion \
+             bbr`).",
         ),
         Limit::OneStream => fixed(
-            "Four connections carry more than one, and no CPU, window or loss limits the one. Its congestion \
-             control paces it, or the path balances by connection.",
-            "Use more streams, try another congestion control, and look for per-connection limits (bonded links, cloud limits per flow).",
+            "Four connections carry more, and no CPU, window or loss limits the one.",
+            "Use more streams or another congestion control, and look for limits per connection.",
         ),
         Limit::Link => fixed(
-            "No CPU, window or number of streams changes it, and it fills the link, headers included. This \
-             is the network's own figure.",
-            "Nothing is wrong. Only a faster link, or jumbo frames (a few per cent), would carry more.",
+            "It fills the link, headers included: this is the network's own figure.",
+            "Nothing is wrong. Only a faster link, or jumbo frames, would carry more.",
         ),
         Limit::Shaper => shaper_words(evidence, found),
         Limit::NotSeparable if found.decision.signs.rises() => fixed(
-            "The bandwidth still rose while it was measured: the connection had not reached what it can \
-             carry. What carries more from its start (more streams, larger buffers) shows no limit then.",
-            "Measure longer: `--profile full` has the longest samples. More streams (`--streams`) finish \
-             their start sooner.",
+            "The bandwidth still rose while it was measured, so no limit shows.",
+            "Measure longer (`--profile full`), or with more streams (`--streams`).",
         ),
         Limit::NotSeparable => fixed(
             "The experiments do not point to one limit. The facts below give the evidence for each.",
@@ -387,23 +352,16 @@ fn words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     }
 }
 
-fn cpu_words(found: &Concluded, whose: &str, cause: &str) -> (String, String) {
-    if over_loopback(found.case) {
-        return (
-            format!("{cause} No network card takes part in this."),
-            "More streams use no more CPUs over loopback: each end is one process. For a network's figure, measure to \
-             another host (`--to`)."
-                .to_string(),
-        );
-    }
-    (
-        format!("{cause} It says nothing about the link's speed."),
+fn cpu_words(found: &Concluded, whose: &str, also: &str) -> (String, String) {
+    let cause = format!("Burning CPU at {whose} costs bandwidth; {also}.");
+    let advice = if over_loopback(found.case) {
+        "Each end is one process. For a network's figure, measure to another host (`--to`).".to_string()
+    } else {
         format!(
-            "Measure with more streams (`--streams`): to another host they are spread over the CPUs that \
-             each end may use. Else give {whose} a faster core nearer to the card's interrupts, larger \
-             messages and segmentation offloads."
-        ),
-    )
+            "Use more streams (`--streams`), larger messages and offloads, or give {whose} a faster core."
+        )
+    };
+    (cause, advice)
 }
 
 fn starved_words(whose: &str) -> (String, String) {
@@ -411,16 +369,13 @@ fn starved_words(whose: &str) -> (String, String) {
         format!(
             "The bandwidth follows {whose}'s CPU, which other work, a quota or a hypervisor partly took."
         ),
-        format!(
-            "Look at what else runs on that CPU (`pidstat -w 1`), at steal, and at the CPU quota of \
-             {whose}'s control group. Then measure again."
-        ),
+        format!("Look at other work there (`pidstat -w 1`), at steal, and at {whose}'s CPU quota."),
     )
 }
 
 /// What to do where TCP's buffers are the limit.
-pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × round \
-                                   trip. Raise net.core.rmem_max and wmem_max for programs that set buffers themselves.";
+pub const ENLARGE_BUFFERS: &str = "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem \
+    (sender) to twice rate × round trip, and net.core.rmem_max and wmem_max for programs with buffers of their own.";
 
 fn window_words(found: &Concluded) -> (String, String) {
     let need = found.experiment.plain.rtt.map(|rtt| found.rate * rtt * 1e3 / 8.0 / 1e6);
@@ -436,7 +391,6 @@ fn shaper_words(evidence: &Evidence, found: &Concluded) -> (String, String) {
     };
     (
         format!("The path itself has a rate ({below}), which nothing at either end changes."),
-        "Ask the provider for its limit on this kind of host. Look at `tc -s qdisc` at both ends, and at the \
-         switch's port.".to_string(),
+        "Ask the provider for its limit. Look at `tc -s qdisc` and at the switch's port.".to_string(),
     )
 }

@@ -16,16 +16,15 @@ pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
     title: "A CPU limits the bandwidth, not the link",
     topic: "network CPU",
-    meaning: "One task is full at the sender or the receiver, while the link could carry more. Such a \
-            figure changes with the clock, the mitigations and the kernel. It shows nothing about the \
-            network.",
-    action: "Do not quote it as the network's speed. Use more streams (--streams), larger messages, \
-            offloads or jumbo frames. See it: assay run --only network.bottleneck --to HOST --new",
+    meaning: "One task is full at the sender or the receiver, while the link could carry more. Such a figure \
+        changes with the clock, the mitigations and the kernel. It shows nothing about the network.",
+    action: "Do not quote it as the network's speed. Use more streams (--streams), larger messages, offloads \
+        or jumbo frames. See it: assay run --only network.bottleneck --to HOST --new",
     when: "An end's tasks ran for more than 90 % of their CPUs' time, or network interrupts took as much. \
-            Less than 90 % of the link's known speed arrived one way, or no speed is known.",
+        Less than 90 % of the link's known speed arrived one way, or no speed is known.",
     how: "For TCP and UDP to another host. Interrupts count on the CPUs of the tasks and on those that \
-            handle the card's packets. With both directions at once, one way is half of their sum. \
-            Loopback figures are CPUs' by nature; network-loopback reports them.",
+        handle the card's packets. With both directions at once, one way is half of their sum. Loopback \
+        figures are CPUs' by nature; network-loopback reports them.",
     calm: "no CPU full during transfers",
     looked_at: "CPU time of ends",
     source: file!(),
@@ -48,27 +47,24 @@ fn cpu_bound(evidence: &Evidence) -> Option<Vec<Finding>> {
         }
         let Some(full) = shares.into_iter().find(|one| one.share > MIN_FULL) else { continue };
         let CpuShare { whose, doing, metric, share } = full;
+        let headline = format!(
+            "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
+            figure(rate, "Gbit/s")
+        );
         findings.push(
-            Finding::warning(
-                CPU_BOUND.id,
-                format!(
-                    "The {whose}'s CPU limits the transfer to {}. This is not the link's speed.",
-                    figure(rate, "Gbit/s")
-                ),
-            )
-            .cause(format!("The {whose} had no CPU time left while the link could carry more."))
-            .facts(transfer.rate_fact("bandwidth"))
-            .fact(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric))
-            .facts(link.map(|(link, end)| {
-                Fact::new(format!("link of {end}"), figure(link, "Gbit/s"), probe_of(end))
-            }))
-            .confirm(confirm(evidence, transfer.case()))
-            .advice(
-                "Do not quote it as the network's speed. Use more streams (`--streams`), larger \
-                     messages, offloads or jumbo frames. network.bottleneck shows by experiment which end is \
-                     the limit.",
-            )
-            .explains([transfer.key()]),
+            Finding::warning(CPU_BOUND.id, headline)
+                .cause(format!("The {whose} had no CPU time left while the link could carry more."))
+                .facts(transfer.rate_fact("bandwidth"))
+                .fact(format!("the {whose}: {doing}"), percent(share), transfer.key_of(metric))
+                .facts(link.map(|(link, end)| {
+                    Fact::new(format!("link of {end}"), figure(link, "Gbit/s"), probe_of(end))
+                }))
+                .confirm(confirm(evidence, transfer.case()))
+                .advice(
+                    "Do not quote it as the network's speed. Use more streams (`--streams`), larger messages \
+                     or offloads.",
+                )
+                .explains([transfer.key()]),
         );
     }
     judged.then_some(findings)
@@ -105,11 +101,11 @@ pub const ONE_STREAM: Rule = Rule {
     title: "Several streams carry more than one",
     topic: "TCP streams",
     meaning: "One connection is one task and one CPU at each end, one window, and one queue of the card. \
-            What it carries is often mistaken for the network's bandwidth.",
+        What it carries is often mistaken for the network's bandwidth.",
     action: "Quote the number of streams with the bandwidth. Programs that use one connection get the \
-            smaller figure. See it: assay run --only network.tcp --to HOST --new",
-    when: "A transfer with more streams carries over 1.15 times as much as with one, and the 95 % \
-            intervals do not touch.",
+        smaller figure. See it: assay run --only network.tcp --to HOST --new",
+    when: "A transfer with more streams carries over 1.15 times as much as with one, and the 95 % intervals \
+        do not touch.",
     how: "",
     calm: "one TCP stream fills the path",
     looked_at: "stream counts",
@@ -145,18 +141,20 @@ fn one_stream(evidence: &Evidence) -> Option<Vec<Finding>> {
             continue;
         }
         let streams = best.streams();
-        findings.push(Finding::note(ONE_STREAM.id, format!(
-            "One stream carries {}, {streams} streams {}. Quote the number of streams.",
-            figure(single, "Gbit/s"),
-            figure(most, "Gbit/s")
-        ))
-            .cause("One connection carries less than the path can.")
-            .fact("one stream", figure(single, "Gbit/s"), one.key())
-            .fact(format!("{streams} streams"), figure(most, "Gbit/s"), best.key())
-            .fact("times as much", format!("{:.2}", most / single), best.key())
-            .confirm(confirm(evidence, one.case()))
-            .advice("Quote the number of streams with the bandwidth. Programs that move much data over one connection get the smaller figure.")
-            .explains([one.key()]));
+        let times = format!("{:.2}", most / single);
+        let [single, most] = [single, most].map(|rate| figure(rate, "Gbit/s"));
+        let headline =
+            format!("One stream carries {single}, {streams} streams {most}. Quote the number of streams.");
+        findings.push(
+            Finding::note(ONE_STREAM.id, headline)
+                .cause("One connection carries less than the path can.")
+                .fact("one stream", single, one.key())
+                .fact(format!("{streams} streams"), most, best.key())
+                .fact("times as much", times, best.key())
+                .confirm(confirm(evidence, one.case()))
+                .advice("Quote the number of streams. Programs with one connection get the smaller figure.")
+                .explains([one.key()]),
+        );
     }
     compared.then_some(findings)
 }
@@ -165,13 +163,13 @@ pub const SHAPER: Rule = Rule {
     id: ids::rule::NETWORK_SHAPER,
     title: "A shaper limits traffic below the link's speed",
     topic: "shaper",
-    meaning: "Clouds, containers and switches limit a host's rate by a token bucket, so a burst passes, \
-            then a flat line. The figure is a contract, not hardware. The same hardware may give another \
-            one tomorrow.",
+    meaning: "Clouds, containers and switches limit a host's rate by a token bucket, so a burst passes, then \
+        a flat line. The figure is a contract, not hardware. The same hardware may give another one \
+        tomorrow.",
     action: "Ask the provider for the limit of this kind of host, and look at the queueing disciplines of \
-            both ends. See it: tc -s qdisc show",
-    when: "network.bottleneck concludes a shaper. Or an end sent within 10 % of the rate of its own \
-            queueing discipline (tbf, cake, fq, netem).",
+        both ends. See it: tc -s qdisc show",
+    when: "network.bottleneck concludes a shaper. Or an end sent within 10 % of the rate of its own queueing \
+        discipline (tbf, cake, fq, netem).",
     how: "Rates include headers. fq's rate is one for each stream.",
     calm: "no traffic shaper found",
     looked_at: "qdiscs and rates",
@@ -212,10 +210,7 @@ fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) ->
         .fact("rate that nothing changes", rate, &found.key)
         .facts(near.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(confirm(evidence, found.case))
-        .advice(
-            "Ask the provider for the limit of this kind of host, and look at `tc -s qdisc show` between \
-                 the ends.",
-        )
+        .advice("Ask the provider for its limit, and look at `tc -s qdisc show` between the ends.")
         .explains(near.iter().map(|transfer| transfer.key()))
 }
 
@@ -245,7 +240,7 @@ fn known_discipline(
         .fact(format!("{kind} of {words}"), limit, source)
         .facts(hit.iter().filter_map(|transfer| transfer.rate_fact(&transfer.case().bench)))
         .confirm(format!("tc -s qdisc show dev {}", shell(interface)))
-        .advice("Remove the queueing discipline to measure the network, or quote its rate with the figure.")
+        .advice("Remove it to measure the network, or quote its rate with the figure.")
         .explains(hit.iter().map(|transfer| transfer.key()));
     Some(finding)
 }
@@ -255,14 +250,14 @@ pub const WINDOW: Rule = Rule {
     title: "TCP windows limit a transfer",
     topic: "TCP window",
     meaning: "TCP cannot have more data in flight than the smaller of both ends' buffers. Over a long path \
-            that is the limit, whatever the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
+        that is the limit, whatever the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
     action: "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × \
-            round trip. See it: assay run --only network.bottleneck --to HOST --new",
-    when: "network.bottleneck concludes a window. Or TCP reports windows as its limit for more than half \
-            of the time, with small buffers and no full CPU.",
-    how: "TCP reports rwnd_limited and sndbuf_limited, added here. No full CPU: no end's tasks ran for \
-            more than 85 % of the time. Small: half of the larger buffer is below 1.5 times what is in \
-            flight (rate × round trip). The kernel needs the other half.",
+        round trip. See it: assay run --only network.bottleneck --to HOST --new",
+    when: "network.bottleneck concludes a window. Or TCP reports windows as its limit for more than half of \
+        the time, with small buffers and no full CPU.",
+    how: "TCP reports rwnd_limited and sndbuf_limited, added here. No full CPU: no end's tasks ran for more \
+        than 85 % of the time. Small: half of the larger buffer is below 1.5 times what is in flight (rate × \
+        round trip). The kernel needs the other half.",
     calm: "TCP buffers large enough",
     looked_at: "tcp_info",
     source: file!(),
@@ -270,7 +265,7 @@ pub const WINDOW: Rule = Rule {
 };
 
 const MIN_WINDOW_SHARE: f64 = 0.5;
-const BUSY: f64 = 0.85;
+const MAX_BUSY: f64 = 0.85;
 
 fn window(evidence: &Evidence) -> Option<Vec<Finding>> {
     let experiments = concluded(evidence);
@@ -324,15 +319,12 @@ impl<'a> WindowLimited<'a> {
         // Gbit/s × us: thousands of bits.
         let one_way = transfer.one_way().unwrap_or(*rate);
         let on_the_way = one_way / transfer.streams() * rtt_us * 1e3 / 8.0;
-        if limited <= MIN_WINDOW_SHARE || busy > BUSY || 0.5 * buffer > 1.5 * on_the_way {
+        if limited <= MIN_WINDOW_SHARE || busy > MAX_BUSY || 0.5 * buffer > 1.5 * on_the_way {
             return None;
         }
         let rtt = transfer.key_of(ids::metric::RTT);
         let finding = enlarge(*rate)
-            .cause(
-                "The round trip is long for these buffers: the sender waits for buffer space most of the \
-                    time.",
-            )
+            .cause("The sender waits for buffer space most of the time: the round trip is long.")
             .facts(transfer.rate_fact("bandwidth"))
             .fact("in flight (rate × round trip)", bytes(on_the_way), rtt)
             .fact("larger buffer", bytes(buffer), transfer.key_of(ids::metric::RECEIVE_BUFFER))

@@ -10,17 +10,15 @@ pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
     title: "Packets were lost or arrived out of order",
     topic: "packet loss",
-    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket \
-            cannot keep. That is no fault of the network. Loss on the path, at a rate that both ends can \
-            handle, is.",
+    meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket cannot \
+        keep. That is no fault of the network. Loss on the path, at a rate that both ends can handle, is.",
     action: "Measure at half the rate (--rate); loss that stays is the path's. Then look for drops with \
-            ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
+        ethtool -S and tc -s qdisc. See it: assay run --only network.udp --to HOST --new",
     when: "1 UDP message in 1000 was lost or overtaken, or TCP sent more than 2 segments in 1000 again.",
-    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up \
-            at least half of what is missing. So it did over loopback, where nothing else is. Then a \
-            figure without --rate is a note. The path lost them otherwise. TCP segments that had arrived \
-            before (the receiver's duplicate SACKs) do not count. A netem discipline that loses on purpose \
-            is named.",
+    how: "The receiver lost messages where its own drops (sockets, queues of its CPUs, interface) make up at \
+        least half of what is missing. So it did over loopback, where nothing else is. Then a figure without \
+        --rate is a note. The path lost them otherwise. TCP segments that had arrived before (the receiver's \
+        duplicate SACKs) do not count. A netem discipline that loses on purpose is named.",
     calm: "packet loss: at most traces",
     looked_at: "packet counters",
     source: file!(),
@@ -67,7 +65,7 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     let (draft, advice) = if lost < MIN_LOST {
         (
             Finding::note(LOSS.id, format!("{} of the UDP messages came out of order", percent(overtaken)))
-                .cause("They took different paths: several queues, several links, or several CPUs of the receiver (RPS)."),
+                .cause("They took different paths: several queues, links or CPUs of the receiver."),
             "Look at bonding, at multipath routes and at RPS; programs over UDP must handle it.",
         )
     } else if counted || over_loopback(udp.case()) {
@@ -79,8 +77,8 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
         (
             Finding::warning(LOSS.id, headline)
                 .cause("An interface's queue, a switch, a shaper or the cable dropped them."),
-            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's, loss that goes is a queue's. \
-             Then see `ethtool -S`, `tc -s qdisc` and the switch's counters.",
+            "Measure at half the rate (`--rate`): loss that stays is a cable's or a hop's. See `ethtool -S` \
+             and `tc -s qdisc`.",
         )
     };
     Some(
@@ -112,15 +110,13 @@ fn at_receiver(udp: &Transfer, lost: f64, counted: bool) -> (FindingDraft, &'sta
     let headline =
         format!("The receiver dropped {} of the UDP messages. It is slower than the sender.", percent(lost));
     let cause = if counted {
-        "The sender is faster than the receiver reads: its socket's buffer or its CPU's queue was full."
+        "The receiver's socket buffer or its CPU's queue was full."
     } else {
-        "Over loopback nothing lies between the two sockets, so the receiver's buffer or its CPU's queue \
-             was full."
+        "Over loopback only the receiver's buffer or its CPU's queue can be full."
     };
     (
         Finding::of(LOSS.id, severity, headline).cause(cause),
-        "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), more CPU and more queues. The bandwidth that \
-         arrived is the receiver's limit.",
+        "Pace the sender (`--rate`), or give the receiver more buffer (net.core.rmem_max), CPU and queues.",
     )
 }
 
@@ -134,25 +130,18 @@ fn of_tcp(evidence: &Evidence, tcp: &Transfer) -> Option<Finding> {
     if share <= MIN_RESENT {
         return None;
     }
+    let headline = format!("TCP sent {} of its segments again. The path loses packets.", percent(share));
     Some(
-        Finding::warning(
-            LOSS.id,
-            format!("TCP sent {} of its segments again. The path loses packets.", percent(share)),
-        )
-        .cause(
-            "Segments are lost on the way: a queue that overflows (a shaper's, a switch's), or a bad link.",
-        )
-        .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
-        .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
-        .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
-        .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
-        .facts(on_purpose(evidence))
-        .confirm(tcp.again())
-        .advice(
-            "See with network.bottleneck whether the losses are the limit or come from a shaper. \
-                 `ethtool -S` and `tc -s qdisc` show where packets are dropped.",
-        )
-        .explains([tcp.key()]),
+        Finding::warning(LOSS.id, headline)
+            .cause("A queue on the path overflows (a shaper's, a switch's), or a link is bad.")
+            .fact("segments sent again", figure(again_rate, "1/s"), tcp.key_of(ids::metric::RETRANSMITS))
+            .fact("share of all segments", percent(share), tcp.key_of(ids::metric::RETRANSMITS))
+            .fact("bandwidth", figure(rate, "Gbit/s"), tcp.key())
+            .facts(tcp.fact("congestion window, segments", ids::metric::CWND, |cwnd| figure(cwnd, "")))
+            .facts(on_purpose(evidence))
+            .confirm(tcp.again())
+            .advice("See network.bottleneck, and `ethtool -S` and `tc -s qdisc` for drops.")
+            .explains([tcp.key()]),
     )
 }
 

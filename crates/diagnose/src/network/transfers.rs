@@ -1,7 +1,7 @@
 //! Transfers of a run: their cases, the metrics of the same point, and which end is which.
 
 use crate::Evidence;
-use crate::ceiling::Limit;
+use crate::ceiling::PhysicalLimit;
 use crate::words::{figure, shell};
 use machine::{End, NetworkPath};
 use model::vocabulary::network as ids;
@@ -147,7 +147,7 @@ pub fn probe_of(end: &str) -> &'static str {
 
 /// The most that the slower link of the path carries, Gbit/s; only for a bandwidth over a real
 /// network.
-pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
+pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<PhysicalLimit> {
     let case = &judged.series.case;
     let path = path(evidence)?;
     if !is_network(case) || judged.series.metric.unit != "Gbit/s" || over_loopback(case) || path.one_machine()
@@ -158,8 +158,7 @@ pub fn link_ceiling(evidence: &Evidence, judged: &Judged) -> Option<Limit> {
     // Links are duplex: each direction has all of it.
     let (most, ways) = if both_ways(case) { (2.0 * link, " each way") } else { (link, "") };
     let cause = format!(
-        "The link of {end} carries {link} Gbit/s{ways}. Faster data did not come over it, or the driver reports \
-         a wrong speed."
+        "The link of {end} carries {link} Gbit/s{ways}: the data took another way, or the driver is wrong."
     );
-    Some(Limit::new(most, cause, probe_of(end)))
+    Some(PhysicalLimit::new(most, cause, probe_of(end)))
 }

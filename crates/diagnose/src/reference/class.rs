@@ -187,7 +187,7 @@ impl HostClass {
 
     /// Whether a figure is of two CPUs of a guest: how far they are from each other is what
     /// its host tells, and the host may put them elsewhere.
-    pub fn is_told_of(&self, key: &KeyParts) -> bool {
+    pub fn relies_on_reported_cores(&self, key: &KeyParts) -> bool {
         self.is_guest == Some(true) && key.param("from").is_some()
     }
 

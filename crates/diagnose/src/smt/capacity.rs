@@ -23,7 +23,7 @@ pub struct Study<'a> {
     /// Whether the second CPU of a pair is a thread of the same core.
     pub smt: bool,
     /// The main kind of work by placement, in the order of the plan.
-    pub arms: Vec<Arm<'a>>,
+    pub arms: Vec<PlacementLevels<'a>>,
     /// What a second CPU gives: of a sibling, or without SMT of the next core; for each kind of
     /// work.
     pub seconds: Vec<Second<'a>>,
@@ -34,7 +34,7 @@ pub struct Study<'a> {
 }
 
 /// One placement at all levels.
-pub struct Arm<'a> {
+pub struct PlacementLevels<'a> {
     pub case: &'a Case,
     /// CPUs that its tasks are on.
     pub cpus: usize,
@@ -105,7 +105,7 @@ impl<'a> Level<'a> {
     }
 }
 
-impl<'a> Arm<'a> {
+impl<'a> PlacementLevels<'a> {
     pub fn name(&self) -> &'a str {
         &self.case.placement.name
     }
@@ -145,14 +145,14 @@ impl<'a> Arm<'a> {
 }
 
 impl<'a> Study<'a> {
-    pub fn arm(&self, name: &str) -> Option<&Arm<'a>> {
+    pub fn arm(&self, name: &str) -> Option<&PlacementLevels<'a>> {
         self.arms.iter().find(|arm| arm.name() == name)
     }
 
     /// Why nothing can be concluded: a series that it rests on was rejected, or two of its figures
     /// cannot both be so.
     pub fn doubt(&self) -> Option<String> {
-        let rejected = [self.arm(ONE), self.pair()].into_iter().flatten().find_map(Arm::doubt);
+        let rejected = [self.arm(ONE), self.pair()].into_iter().flatten().find_map(PlacementLevels::doubt);
         rejected.map(|why| format!("what it rests on was rejected: {why}")).or_else(|| self.contradiction())
     }
 
@@ -172,7 +172,7 @@ impl<'a> Study<'a> {
     }
 
     /// Two threads of one core, or without SMT two cores.
-    pub fn pair(&self) -> Option<&Arm<'a>> {
+    pub fn pair(&self) -> Option<&PlacementLevels<'a>> {
         match self.smt {
             true => self.arm(SIBLING),
             false => self.arms.iter().find(|arm| arm.cpus == 2),
@@ -180,7 +180,7 @@ impl<'a> Study<'a> {
     }
 
     /// The whole machine, as far as it was measured and not rejected: every thread, else the pair.
-    pub fn whole(&self) -> Option<&Arm<'a>> {
+    pub fn whole(&self) -> Option<&PlacementLevels<'a>> {
         self.arm(ALL).filter(|arm| arm.doubt().is_none()).or_else(|| self.pair())
     }
 
@@ -277,11 +277,9 @@ pub fn study<'a>(run: &'a Run, levels: &'a Levels<'a>) -> Option<Study<'a>> {
         .collect();
     let first = levels.0.first()?.0;
     let smt = own.iter().any(|planned| planned.case.placement.name == SIBLING);
-    let arms = levels
-        .0
-        .iter()
-        .filter(|(case, _)| text(case, ids::param::KIND) == Some(MAIN))
-        .map(|(case, levels)| Arm { case, cpus: case.placement.cpus().len(), levels: levels.clone() });
+    let arms = levels.0.iter().filter(|(case, _)| text(case, ids::param::KIND) == Some(MAIN)).map(
+        |(case, levels)| PlacementLevels { case, cpus: case.placement.cpus().len(), levels: levels.clone() },
+    );
     let input = |name: &str| own.iter().find_map(|planned| planned.case.inputs.get(name).map(String::as_str));
     let margin: f64 = input("margin").and_then(|text| text.parse().ok()).unwrap_or(f64::from(USUAL_MARGIN));
     let mut kinds: Vec<&str> = Vec::new();
@@ -355,7 +353,7 @@ pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<(Yield, Vec<String>)> {
 }
 
 /// CPU% of a core that are read, 0..1.
-pub const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
+pub const READ_CPU_SHARES: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
 /// Points by which CPU% may be off where it is said to tell what is used, 0..1.
 pub const POINTS: f64 = 0.03;
@@ -373,7 +371,7 @@ impl Study<'_> {
         let curves: Vec<Curve> = self.first().into_iter().chain(self.alike()).collect();
         let all: Vec<Option<bool>> = curves
             .iter()
-            .flat_map(|curve| SAID.into_iter().filter_map(|says| curve.sentence(says)))
+            .flat_map(|curve| READ_CPU_SHARES.into_iter().filter_map(|says| curve.sentence(says)))
             .map(|sentence| sentence.agrees(POINTS))
             .collect();
         match (all.contains(&Some(false)), all.iter().all(Option::is_some)) {

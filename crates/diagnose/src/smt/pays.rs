@@ -6,7 +6,7 @@ use super::super::neighbours::{Row, Variant, neighbour};
 use machine::Machine;
 use model::vocabulary::{self as ids, BenchId};
 use stats::analysis::CONFIDENCE;
-use stats::compare::{LEAST_MARGIN, Outcome, Ratio, conclude, paired_ratio};
+use stats::compare::{MIN_MARGIN, Outcome, Ratio, conclude, paired_ratio};
 use stats::order::Interval;
 
 /// What the table of neighbours ends with; `None` where it has nothing in company.
@@ -115,7 +115,7 @@ fn dearer(ratio: &Ratio) -> String {
         return format!("undecided (no interval from {} passes)", ratio.n);
     };
     let percent = |value: f64| 100.0 * (value - 1.0);
-    match (conclude(ratio, LEAST_MARGIN), low > 1.0, high < 1.0) {
+    match (conclude(ratio, MIN_MARGIN), low > 1.0, high < 1.0) {
         (Outcome::Equivalent, _, _) => {
             let within = percent(high).abs().max(percent(low).abs()).ceil().max(1.0);
             format!("the same (within {within:.0} %)")
@@ -133,13 +133,11 @@ fn dearer(ratio: &Ratio) -> String {
 /// Which of the two pays, and for what.
 fn verdict(on: &[(String, Ratio)], work: Option<&Ratio>) -> String {
     let surely = |ratio: &Ratio, above: f64| ratio.interval.is_some_and(|interval| interval.low > above);
-    let costly = on
-        .iter()
-        .filter(|(_, cost)| surely(cost, 1.0) && conclude(cost, LEAST_MARGIN) != Outcome::Equivalent);
+    let costly =
+        on.iter().filter(|(_, cost)| surely(cost, 1.0) && conclude(cost, MIN_MARGIN) != Outcome::Equivalent);
     let costly: Vec<&str> = costly.map(|(group, _)| group.as_str()).collect();
-    let open = on
-        .iter()
-        .filter(|(_, cost)| conclude(cost, LEAST_MARGIN) != Outcome::Equivalent && !surely(cost, 1.0));
+    let open =
+        on.iter().filter(|(_, cost)| conclude(cost, MIN_MARGIN) != Outcome::Equivalent && !surely(cost, 1.0));
     let open: Vec<&str> = open.map(|(group, _)| group.as_str()).collect();
     let more = work.filter(|work| surely(work, 1.0));
     match (more, costly.as_slice(), on.is_empty()) {

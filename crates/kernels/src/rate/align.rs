@@ -6,8 +6,8 @@
 //! "Using Video-Oriented Instructions to Speed Up Sequence Comparison" (1997: anti-diagonals).
 //! Bioinformatics, as SPEC's hmmer had it in 2006.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
@@ -24,7 +24,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Integer,
     units: "cells",
     reference: 6200.0,
-    answer: 0xcf08_db0c_b5bf_fadc,
+    expected_checksum: 0xcf08_db0c_b5bf_fadc,
     make,
 };
 
@@ -32,41 +32,42 @@ const LENGTH: usize = 2000;
 const PAIRS: usize = 240;
 const MATCH: i16 = 5;
 const MISMATCH: i16 = -4;
-/// A gap's first letter and each further one.
+/// Costs of a gap's first letter and of each further one.
 const OPEN: i16 = 12;
 const EXTEND: i16 = 2;
-/// Letters that the sequences do not have: around a copy, and in the place of others in it.
+/// Letters that no sequence contains: around a copy, and for mutations inside it.
 const AROUND: i16 = 90;
-const INSTEAD: i16 = 91;
-const LEAST: i16 = -20_000;
+const MUTATED: i16 = 91;
+/// Below every score.
+const MIN_SCORE: i16 = -20_000;
 
 struct Pair {
     one: Vec<i16>,
-    /// Backwards.
+    /// Reversed.
     other: Vec<i16>,
+    /// Score of the planted mutations.
     score: i16,
 }
 
 struct Align {
     pairs: Vec<Pair>,
     rows: Rows,
-    /// Both ways round.
+    /// Two for each pair: in both directions.
     scores: Vec<i16>,
 }
 
-/// What an anti-diagonal needs of those before it, by letter of the first sequence and one more
-/// before.
+/// Scores on anti-diagonals, by letter of the first sequence, with an extra element in front.
 struct Rows {
     now: Vec<i16>,
     last: Vec<i16>,
     before: Vec<i16>,
-    /// Best score with a gap in the second sequence: now and last.
+    /// Best scores with a gap in the second sequence: now and last.
     down: [Vec<i16>; 2],
-    /// Best score with a gap in the first one.
+    /// Best score with a gap in the first sequence.
     across: Vec<i16>,
 }
 
-/// An anti-diagonal's cells: from the scores on the two before to its own; returns the best.
+/// Computes the cells of an anti-diagonal from the scores on the two before it; returns the best.
 #[inline(always)]
 fn diagonal(
     letters: [&[i16]; 2],
@@ -79,8 +80,7 @@ fn diagonal(
     let [up, left] = last;
     let [over, down, across] = gaps;
     let mut best = 0;
-    // Iterators rather than indices: what can panic keeps this from being compiled in where it is
-    // called.
+    // Iterators instead of indices: code that can panic would not be inlined into its caller.
     let read = one.iter().zip(other).zip(before).zip(up).zip(left).zip(over.iter());
     for (((((((one, other), before), up), left), over), down), (across, now)) in
         read.zip(down).zip(across.iter_mut().zip(now))
@@ -103,19 +103,18 @@ impl Rows {
         Rows { now: row(), last: row(), before: row(), down: [row(), row()], across: row() }
     }
 
-    /// The best local alignment's score of `one` and the reverse of `other`.
+    /// The score of the best local alignment of `one` with the reverse of `other`.
     fn score(&mut self, one: &[i16], other: &[i16]) -> i16 {
         let Rows { now, last, before, down: [over, down], across } = self;
         for row in [&mut *now, &mut *last, &mut *before] {
             row.fill(0);
         }
         for row in [&mut *over, &mut *down, &mut *across] {
-            row.fill(LEAST);
+            row.fill(MIN_SCORE);
         }
         let mut best = 0;
         for step in 0..one.len() + other.len() - 1 {
-            // Letters `begin` to below `end` of `one`, each with letter `step` less its own place
-            // of `other`.
+            // Pairs letter `i` of `one`, in `begin..end`, with letter `step - i` of `other`.
             let begin = (step + 1).saturating_sub(other.len());
             let end = one.len().min(step + 1);
             let first = other.len() + begin - step - 1;
@@ -123,7 +122,7 @@ impl Rows {
             let scores = [&last[begin..], &last[begin + 1..]];
             let gaps = [&mut over[begin..], &mut down[begin + 1..], &mut across[begin + 1..]];
             let (from, to) = (&before[begin..], &mut now[begin + 1..]);
-            let found = widest(
+            let found = with_widest_vectors(
                 #[inline(always)]
                 || diagonal(letters, from, scores, gaps, to),
             );
@@ -136,29 +135,29 @@ impl Rows {
     }
 }
 
-/// A sequence, a mutated copy of a part of it amid foreign letters, and the score of that.
-fn pair(mix: &mut Mix, length: usize) -> Pair {
-    let one: Vec<i16> = (0..length).map(|_| mix.below(20) as i16).collect();
+/// A sequence, a mutated copy of a part of it among foreign letters, and the score of that copy.
+fn pair(rng: &mut Rng, length: usize) -> Pair {
+    let one: Vec<i16> = (0..length).map(|_| rng.below(20) as i16).collect();
     let quarter = length as u64 / 4;
-    let begin = mix.below(quarter) as usize;
-    let end = length - mix.below(quarter) as usize;
-    let mut other = vec![AROUND; mix.below(quarter) as usize];
+    let begin = rng.below(quarter) as usize;
+    let end = length - rng.below(quarter) as usize;
+    let mut other = vec![AROUND; rng.below(quarter) as usize];
     let mut score = 0;
     let mut since = 0;
     let mut at = begin;
     while at < end {
-        // Amid 20 kept letters each, so that every mutation is worth aligning across.
-        let change = if since >= 20 && at + 30 < end { mix.below(60) } else { 9 };
+        // Mutations are 20 kept letters apart, so the best alignment continues across each.
+        let change = if since >= 20 && at + 30 < end { rng.below(60) } else { 9 };
         since = if change < 3 { 0 } else { since + 1 };
-        let gap = 1 + mix.below(6);
+        let gap = 1 + rng.below(6);
         match change {
             0 => {
-                other.push(INSTEAD);
+                other.push(MUTATED);
                 score += MISMATCH;
                 at += 1;
             }
             1 => {
-                other.extend((0..gap).map(|_| INSTEAD));
+                other.extend((0..gap).map(|_| MUTATED));
                 score -= OPEN + (gap as i16 - 1) * EXTEND;
             }
             2 => {
@@ -183,8 +182,8 @@ fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
 
 impl Align {
     fn new(pairs: usize, length: usize) -> Align {
-        let mut mix = Mix(0x616c_6967_6e21);
-        let pairs: Vec<Pair> = (0..pairs).map(|_| pair(&mut mix, length)).collect();
+        let mut rng = Rng(0x616c_6967_6e21);
+        let pairs: Vec<Pair> = (0..pairs).map(|_| pair(&mut rng, length)).collect();
         Align { scores: vec![0; 2 * pairs.len()], rows: Rows::new(length + length / 4), pairs }
     }
 }
@@ -192,8 +191,7 @@ impl Align {
 impl Work for Align {
     fn iterate(&mut self) {
         for (pair, scores) in self.pairs.iter().zip(self.scores.chunks_exact_mut(2)) {
-            // Reversing both leaves the score as it is: the other way round, `other` is the first
-            // sequence.
+            // Reversing both sequences keeps the score, so `other` can be the first sequence.
             scores[0] = self.rows.score(&pair.one, &pair.other);
             scores[1] = self.rows.score(&pair.other, &pair.one);
         }
@@ -201,12 +199,12 @@ impl Work for Align {
     fn units(&self) -> u64 {
         self.pairs.iter().map(|pair| 2 * (pair.one.len() * pair.other.len()) as u64).sum()
     }
-    fn answer(&mut self) -> Result<u64, String> {
-        let mut sum = Sum::new();
+    fn verify(&mut self) -> Result<u64, String> {
+        let mut sum = Checksum::new();
         for (at, (pair, scores)) in self.pairs.iter().zip(self.scores.chunks_exact(2)).enumerate() {
             if scores != [pair.score; 2] {
                 return Err(format!(
-                    "pair {at} scores {scores:?}; its mutations were planted for {}",
+                    "pair {at} scores {scores:?}, but its planted mutations give {}",
                     pair.score
                 ));
             }
@@ -250,14 +248,14 @@ mod tests {
 
     #[test]
     fn scores_are_those_of_the_plain_recurrences() {
-        let mut mix = Mix(11);
+        let mut rng = Rng(11);
         let mut rows = Rows::new(80);
         for (long, short, letters) in
             [(1, 1, 2), (40, 30, 2), (30, 40, 3), (64, 64, 4), (80, 7, 2), (5, 80, 2)]
         {
             for _ in 0..10 {
-                let one: Vec<i16> = (0..long).map(|_| mix.below(letters) as i16).collect();
-                let mut other: Vec<i16> = (0..short).map(|_| mix.below(letters) as i16).collect();
+                let one: Vec<i16> = (0..long).map(|_| rng.below(letters) as i16).collect();
+                let mut other: Vec<i16> = (0..short).map(|_| rng.below(letters) as i16).collect();
                 let known = plain(&one, &other);
                 other.reverse();
                 assert_eq!([rows.score(&one, &other), rows.score(&other, &one)], [known; 2]);
@@ -267,8 +265,8 @@ mod tests {
 
     #[test]
     fn an_anti_diagonal_is_the_same_without_wide_vectors() {
-        let mut mix = Mix(12);
-        let mut row = || (0..100).map(|_| mix.below(9) as i16).collect::<Vec<i16>>();
+        let mut rng = Rng(12);
+        let mut row = || (0..100).map(|_| rng.below(9) as i16).collect::<Vec<i16>>();
         let rows = [row(), row(), row(), row(), row()];
         let run = |wide: bool| {
             let mut out = [rows[0].clone(), rows[1].clone(), rows[2].clone(), rows[3].clone()];
@@ -277,7 +275,7 @@ mod tests {
             let letters = [&rows[3][..], &rows[4][..]];
             let last = [&rows[0][..], &rows[1][..]];
             let best = if wide {
-                widest(
+                with_widest_vectors(
                     #[inline(always)]
                     || diagonal(letters, &rows[2], last, gaps, now),
                 )
@@ -293,27 +291,27 @@ mod tests {
     fn any_flipped_bit_is_noticed() {
         let mut align = Align::new(4, 200);
         align.iterate();
-        let good = align.answer();
+        let good = align.verify();
         assert!(good.is_ok(), "{good:?}");
         for bit in 0..16 {
             for at in 0..align.scores.len() {
                 align.scores[at] ^= 1 << bit;
-                assert!(align.answer().is_err());
+                assert!(align.verify().is_err());
                 align.scores[at] ^= 1 << bit;
             }
         }
-        assert_eq!(align.answer(), good);
+        assert_eq!(align.verify(), good);
     }
 
     #[test]
-    fn the_answer_is_as_stored() {
+    fn the_checksum_is_as_expected() {
         let mut align = Align::new(PAIRS, LENGTH);
         // All of it would take long without optimisation: a few pairs, and the planted scores for
         // the others.
         for (pair, scores) in align.pairs.iter().zip(align.scores.chunks_exact_mut(2)) {
             scores.fill(pair.score);
         }
-        assert_eq!(align.answer(), Ok(COMPONENT.answer));
+        assert_eq!(align.verify(), Ok(COMPONENT.expected_checksum));
         for at in [0, PAIRS / 2, PAIRS - 1] {
             let Pair { one, other, score } = &align.pairs[at];
             assert_eq!([align.rows.score(one, other), align.rows.score(other, one)], [*score; 2]);

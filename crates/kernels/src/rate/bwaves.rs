@@ -11,8 +11,8 @@
 //! product. The solver is H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant
 //! of Bi-CG for the solution of nonsymmetric linear systems", 1992, for a fixed number of
 //! iterations; the right-hand side belongs to a known field.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, ensure};
 use flow::{Flow, Square};
 use sys::block::{Arena, Block};
@@ -34,7 +34,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "cell iterations",
     reference: 4.9,
-    answer: 0x7f23_d02b_4f10_2504,
+    expected_checksum: 0x7f23_d02b_4f10_2504,
     make,
 };
 
@@ -43,18 +43,18 @@ const VARS: usize = 5;
 const ITERATIONS: u64 = 12;
 /// Inverse of the time step: the fastest wave crosses about five cells in a step.
 const RATE: f64 = 4.0;
-/// Of the residual and of the error, by the right-hand side and by the known field.
+/// Limit of the residual relative to the right-hand side, and of the error relative to the solution.
 const TOLERANCE: f64 = 1e-3;
 /// Matrix and six vectors.
 const CELL_BYTES: u64 = (7 * 25 + 6 * 5) * 8;
-const LEAST_CELLS: u64 = 512;
+const MIN_CELLS: u64 = 512;
 const SEED: u64 = 0xb1a5_7000_0000_0001;
 
 /// The LANES values of one unknown in neighbouring cells.
 type Lanes = [f64; LANES];
 /// A column of a 5x5 block.
 type Column = [Lanes; VARS];
-/// Blocks of LANES cells: own, west, east, south, north, down, up; five columns each.
+/// Blocks of LANES cells for the cell itself, west, east, south, north, down, up; five columns each.
 type Blocks = [Column; 7 * VARS];
 
 #[derive(Clone, Copy)]
@@ -67,8 +67,8 @@ struct Grid {
 impl Grid {
     fn within(bytes: u64) -> Result<Grid> {
         let cells = bytes / CELL_BYTES;
-        let least = LEAST_CELLS * CELL_BYTES;
-        ensure!(cells >= LEAST_CELLS, "bwaves needs {least} bytes at least, and got {bytes}");
+        let least = MIN_CELLS * CELL_BYTES;
+        ensure!(cells >= MIN_CELLS, "bwaves needs at least {least} bytes; the arena has {bytes}");
         let mut side = 8;
         while (side + 1) * (side + 1) * (side + 1) <= cells {
             side += 1;
@@ -94,7 +94,7 @@ fn blocks_mut(matrix: &mut [f64]) -> &mut [Blocks] {
     matrix.as_chunks_mut::<LANES>().0.as_chunks_mut::<VARS>().0.as_chunks_mut().0
 }
 
-/// Every cell's Jacobians go to the rows of its neighbours, where they are needed.
+/// Assembles the matrix: each cell's Jacobians go to the rows of its neighbours.
 fn assemble(grid: Grid, matrix: &mut [f64]) {
     let Grid { nx, ny, nz } = grid;
     let matrix = blocks_mut(matrix);
@@ -139,7 +139,7 @@ fn assemble(grid: Grid, matrix: &mut [f64]) {
 
 /// The known solution: smooth waves (parabolas) and noise, line by line.
 fn known(grid: Grid, mut each: impl FnMut(usize, &[f64])) {
-    let mut mix = Mix(SEED);
+    let mut rng = Rng(SEED);
     let mut line = vec![0.0; grid.line()];
     let hump = |index: usize, count: usize| {
         let place = index as f64 / count as f64;
@@ -149,7 +149,7 @@ fn known(grid: Grid, mut each: impl FnMut(usize, &[f64])) {
         let across = hump(row % grid.ny, grid.ny) - 0.5 * hump(row / grid.ny, grid.nz);
         for (at, value) in line.iter_mut().enumerate() {
             let along = hump(at % grid.nx, grid.nx) * [1.0, 0.5, -0.5, 0.25, 2.0][at / grid.nx];
-            *value = along + across + 0.5 * (mix.unit() - 0.5);
+            *value = along + across + 0.5 * (rng.unit() - 0.5);
         }
         each(row, &line);
     }
@@ -174,7 +174,7 @@ fn add_product(sum: &mut Lanes, a: &Lanes, b: &Lanes) {
     }
 }
 
-/// y = A x, and the sums of y with `with` and with itself.
+/// y = A x; returns the dot products of y with `with` and with itself.
 #[inline(always)]
 fn product(
     grid: Grid,
@@ -237,7 +237,7 @@ fn product(
     sums.map(total)
 }
 
-/// The sum of a with b.
+/// The dot product of a and b.
 #[inline(always)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sum = [0.0; LANES];
@@ -326,7 +326,7 @@ impl Bwaves {
 
 impl Work for Bwaves {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.solve(),
         );
@@ -334,7 +334,7 @@ impl Work for Bwaves {
     fn units(&self) -> u64 {
         self.grid.cells() as u64 * ITERATIONS
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let Bwaves { grid, matrix, right, x, r, t, edged, .. } = self;
         product(*grid, matrix, edged, x, t, right);
         let (mut left, mut apart) = (0.0, 0.0);
@@ -354,11 +354,11 @@ impl Work for Bwaves {
         let error = (wrong / size).sqrt();
         if !(residual < TOLERANCE && error < TOLERANCE && apart < 1e-12) {
             return Err(format!(
-                "residual {residual:e} and error {error:e} (both below {TOLERANCE:e}), from the solver's own residual \
-                 {apart:e} (below 1e-12)"
+                "residual {residual:e} and error {error:e} must be below {TOLERANCE:e}, the distance from the solver's \
+                 residual {apart:e} below 1e-12"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         sum.f64s(x);
         Ok(sum.value())
     }

@@ -7,8 +7,8 @@
 //! Application for Game Playing" (1970). The counts are those of the Chess Programming Wiki's
 //! "Perft Results". In character like SPEC's deepsjeng.
 
-use super::{Character, Component, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 mod board;
@@ -33,7 +33,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Branchy,
     units: "positions",
     reference: 23.9,
-    answer: 0x524b_2eaf_5cb7_44e3,
+    expected_checksum: 0x524b_2eaf_5cb7_44e3,
     make,
 };
 
@@ -98,7 +98,7 @@ impl Work for Chess {
         let search = &mut self.search;
         self.reached = 0;
         for ((board, depth), count) in self.counted.iter().zip(&mut self.counts) {
-            let games = widest(
+            let games = with_widest_vectors(
                 #[inline(always)]
                 || search.count(*board, *depth),
             );
@@ -106,7 +106,7 @@ impl Work for Chess {
             self.reached += search.reached;
         }
         for ((board, depth), score) in self.searched.iter().zip(&mut self.scores) {
-            let value = widest(
+            let value = with_widest_vectors(
                 #[inline(always)]
                 || search.best(*board, *depth),
             );
@@ -117,12 +117,12 @@ impl Work for Chess {
     fn units(&self) -> u64 {
         self.reached
     }
-    fn answer(&mut self) -> Result<u64, String> {
-        let mut sum = Sum::new();
+    fn verify(&mut self) -> Result<u64, String> {
+        let mut sum = Checksum::new();
         let mut total = 0;
         for (at, ((games, reached), known)) in self.counts.iter().zip(&self.known.0).enumerate() {
             if games != known {
-                return Err(format!("position {at} has {games} games; published are {known}"));
+                return Err(format!("position {at} has {games} games, not the published {known}"));
             }
             total = reached.wrapping_add(total);
             sum.word(*games);
@@ -130,14 +130,14 @@ impl Work for Chess {
         }
         for (at, ((score, reached), known)) in self.scores.iter().zip(&self.known.1).enumerate() {
             if score != known {
-                return Err(format!("search {at} scores {score}; the known score is {known}"));
+                return Err(format!("search {at} scores {score}, not {known}"));
             }
             total = reached.wrapping_add(total);
             sum.word(*score as u64);
             sum.word(*reached);
         }
         if total != self.reached {
-            return Err("the positions reached do not add up".into());
+            return Err("the numbers of positions reached do not add up".into());
         }
         Ok(sum.value())
     }

@@ -1,14 +1,13 @@
-//! A compressor: LZ77 with hash chains and lazy matching, canonical Huffman codes, and the way
-//! back.
+//! A compressor and decompressor: LZ77 with hash chains and lazy matching, canonical Huffman codes.
 //!
 //! Literature: J. Ziv and A. Lempel, "A Universal Algorithm for Sequential Data Compression"
 //! (1977); D. A. Huffman, "A Method for the Construction of Minimum-Redundancy Codes" (1952); E. S.
 //! Schwartz and B. Kallick, "Generating a Canonical Prefix Encoding" (1964); J. A. Storer and T. G.
-//! Szymanski, "Data Compression via Textual Substitution" (1982). The format is our own. In
+//! Szymanski, "Data Compression via Textual Substitution" (1982). The format is Assay's. In
 //! character like SPEC's xz.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 mod huffman;
@@ -31,7 +30,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Branchy,
     units: "bytes",
     reference: 17.1,
-    answer: 0xaffd_1998_f1e4_59e4,
+    expected_checksum: 0xaffd_1998_f1e4_59e4,
     make,
 };
 
@@ -50,22 +49,22 @@ struct Compress {
 
 /// Text of words by Zipf's law, then records with counters, small differences and noise.
 fn sample(bytes: usize) -> Vec<u8> {
-    let mut mix = Mix(0x636f_6d70_7265_7373);
+    let mut rng = Rng(0x636f_6d70_7265_7373);
     let mut data = Vec::with_capacity(bytes + 64);
     let letters = b"etaoinshrdlucmfwypvbgkjqxz";
     let mut words: Vec<Vec<u8>> = Vec::new();
     for _ in 0..6000 {
-        let length = 2 + mix.below(4) + mix.below(5);
-        words.push((0..length).map(|_| letters[mix.below(26).min(mix.below(26)) as usize]).collect());
+        let length = 2 + rng.below(4) + rng.below(5);
+        words.push((0..length).map(|_| letters[rng.below(26).min(rng.below(26)) as usize]).collect());
     }
     let mut column = 0;
     while data.len() < bytes / 2 {
         // Rank of about 1/x: a uniform number of bits, then uniform below that power.
-        let bound = 1 << (1 + mix.below(13));
-        let word = &words[(mix.below(bound) as usize).min(words.len() - 1)];
+        let bound = 1 << (1 + rng.below(13));
+        let word = &words[(rng.below(bound) as usize).min(words.len() - 1)];
         data.extend_from_slice(word);
         column += word.len() + 1;
-        data.push(match mix.below(16) {
+        data.push(match rng.below(16) {
             0 => b'.',
             1 => b',',
             _ if column > 72 => b'\n',
@@ -78,12 +77,12 @@ fn sample(bytes: usize) -> Vec<u8> {
     data.truncate(bytes / 2);
     let (mut time, mut value) = (1_600_000_000u32, 5000u32);
     while data.len() < bytes {
-        time += mix.below(20) as u32;
-        value = value.wrapping_add(mix.below(65) as u32).wrapping_sub(32);
+        time += rng.below(20) as u32;
+        value = value.wrapping_add(rng.below(65) as u32).wrapping_sub(32);
         data.extend_from_slice(&time.to_le_bytes());
-        data.extend_from_slice(&(mix.below(12) as u16 * 257).to_le_bytes());
+        data.extend_from_slice(&(rng.below(12) as u16 * 257).to_le_bytes());
         data.extend_from_slice(&value.to_le_bytes());
-        data.extend_from_slice(&[0, 0, mix.next() as u8 & 15, mix.next() as u8]);
+        data.extend_from_slice(&[0, 0, rng.next() as u8 & 15, rng.next() as u8]);
     }
     data.truncate(bytes);
     data
@@ -95,7 +94,7 @@ fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
 
 impl Compress {
     fn new(data: Vec<u8>) -> Compress {
-        // Not even noise grows by more.
+        // Even incompressible data grows by less.
         let packed = vec![0; data.len() + data.len() / 4 + 4096];
         let back = vec![0; data.len()];
         Compress { data, packed, back, packer: Packer::new(), length: 0, seal: 0, restored: false }
@@ -103,7 +102,7 @@ impl Compress {
 }
 
 fn seal(packed: &[u8]) -> u64 {
-    let mut sum = Sum::new();
+    let mut sum = Checksum::new();
     let (words, rest) = packed.as_chunks::<8>();
     words.iter().for_each(|word| sum.word(u64::from_le_bytes(*word)));
     rest.iter().for_each(|byte| sum.word(u64::from(*byte)));
@@ -114,14 +113,14 @@ fn seal(packed: &[u8]) -> u64 {
 impl Work for Compress {
     fn iterate(&mut self) {
         let Compress { data, packed, back, packer, .. } = self;
-        self.length = widest(
+        self.length = with_widest_vectors(
             #[inline(always)]
             || packer.pack(data, packed),
         )
         .min(packed.len());
         self.seal = seal(&packed[..self.length]);
         back.fill(0);
-        self.restored = widest(
+        self.restored = with_widest_vectors(
             #[inline(always)]
             || packer.unpack(&packed[..self.length], back),
         );
@@ -129,16 +128,16 @@ impl Work for Compress {
     fn units(&self) -> u64 {
         self.data.len() as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         if !self.restored {
             return Err("the packed stream does not decompress".into());
         }
         if let Some(at) = self.data.iter().zip(&self.back).position(|(one, other)| one != other) {
-            return Err(format!("byte {at} comes back as another"));
+            return Err(format!("byte {at} differs after decompression"));
         }
         let seal = seal(&self.packed[..self.length]);
         if seal != self.seal {
-            return Err("the packed stream is not what was written".into());
+            return Err("the packed stream has changed since it was written".into());
         }
         Ok(seal)
     }

@@ -8,8 +8,8 @@
 //! describe. No component of SPEC CPU2017 rate is it by itself; the linear algebra under
 //! 607.cactuBSSN, 627.cam4 and most of scientific computing is. Each system is checked by HPL's
 //! scaled residual.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, ensure};
 use sys::block::{Arena, Block};
 
@@ -26,13 +26,12 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::FloatingPoint,
     units: "multiply-adds",
     reference: 16200.0,
-    answer: 0x55ef1790bcebbb9a,
+    expected_checksum: 0x55ef1790bcebbb9a,
     make,
 };
 
 const ORDER: usize = 512;
-/// Rows from one column to the next: not a power of two, which would crowd a few sets of the
-/// caches.
+/// Distance between columns, elements: not a power of two, which would use few sets of the caches.
 const STRIDE: usize = ORDER + 8;
 const SYSTEMS: usize = 144;
 /// A tile of the product is TALL by ACROSS; PANEL columns are factored one by one.
@@ -65,8 +64,8 @@ fn tile(left: &[f64], right: &[f64]) -> Tile {
     sum
 }
 
-/// A block of `a` (column after column), its rows by its columns, loses the product of what is left
-/// of it in columns `deep` and what is above it in rows `deep`.
+/// Subtracts a product from the block of `a` (by columns) at `rows` and `columns`: the block to its
+/// left in columns `deep` times the block above it in rows `deep`.
 #[inline(always)]
 fn update(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], deep: [usize; 2], columns: [usize; 2]) {
     let (depth, tall) = (deep[1] - deep[0], rows[1] - rows[0]);
@@ -96,7 +95,7 @@ fn update(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], deep: [usize; 2], 
     }
 }
 
-/// The largest of the values by magnitude: where the first of them is.
+/// The index of the first value of the largest magnitude.
 #[inline(always)]
 fn pivot(values: &[f64]) -> usize {
     let (eights, rest) = values.as_chunks::<TALL>();
@@ -118,8 +117,7 @@ fn subtract(to: &mut [f64], from: &[f64], factor: f64) {
     }
 }
 
-/// Factors the columns from `first`, PANEL of them, and exchanges the rows of all others
-/// accordingly.
+/// Factors PANEL columns from `first` on and exchanges the rows of all other columns accordingly.
 #[inline(always)]
 fn panel(a: &mut [f64], pivots: &mut [usize], first: usize) {
     let (before, rest) = a.split_at_mut(first * STRIDE);
@@ -146,8 +144,8 @@ fn panel(a: &mut [f64], pivots: &mut [usize], first: usize) {
     }
 }
 
-/// Rows `rows` of the columns become those of the upper factor: solved with the unit lower factor
-/// on their left.
+/// Replaces `rows` of the columns by those of the upper factor: solves with the unit lower factor to
+/// their left.
 #[inline(always)]
 fn upper(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], columns: [usize; 2]) {
     let count = (rows[1] - rows[0]) / PANEL;
@@ -173,8 +171,8 @@ fn upper(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], columns: [usize; 2]
     }
 }
 
-/// Factors the matrix. Toledo's recursion without recursing: after `done` panels, the halves that
-/// end there (as many columns as the lowest bit of `done` says) update as many to their right.
+/// Factors the matrix by Toledo's algorithm without recursion: after `done` panels, as many columns
+/// as the lowest set bit of `done` counts update as many to their right.
 #[inline(always)]
 fn factor(a: &mut [f64], packs: &mut Packs, pivots: &mut [usize]) {
     for done in 1..=ORDER / PANEL {
@@ -207,7 +205,7 @@ fn solve(a: &[f64], pivots: &[usize], x: &mut [f64]) {
 }
 
 struct Dense {
-    /// Random numbers that every system takes its own ORDER columns and its right-hand side from.
+    /// Random numbers; every system takes its ORDER columns and its right-hand side from them.
     pool: Block<f64>,
     a: Block<f64>,
     packs: Packs,
@@ -235,9 +233,14 @@ impl Dense {
             pivots: vec![0; ORDER],
             x: vec![0.0; SYSTEMS * ORDER],
         };
-        ensure!(made.bytes() <= arena.bytes, "dense needs {} bytes, and got {}", made.bytes(), arena.bytes);
-        let mut mix = Mix(SEED);
-        made.pool.fill_with(|| mix.unit() - 0.5);
+        ensure!(
+            made.bytes() <= arena.bytes,
+            "dense needs {} bytes; the arena has {}",
+            made.bytes(),
+            arena.bytes
+        );
+        let mut rng = Rng(SEED);
+        made.pool.fill_with(|| rng.unit() - 0.5);
         Ok(made)
     }
 
@@ -273,7 +276,7 @@ fn residual(matrix: &[f64], right: &[f64], x: &[f64]) -> f64 {
 
 impl Work for Dense {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.work(),
         );
@@ -282,17 +285,15 @@ impl Work for Dense {
         let order = ORDER as u64;
         SYSTEMS as u64 * (order * order * order / 3 + order * order)
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         for (index, x) in self.x.chunks_exact(ORDER).enumerate() {
             let (matrix, right) = system(&self.pool, index).split_at(ORDER * ORDER);
             let residual = residual(matrix, right, x);
             if residual >= LIMIT {
-                return Err(format!(
-                    "system {index} is left with a scaled residual of {residual} (below {LIMIT})"
-                ));
+                return Err(format!("system {index} has a scaled residual of {residual}, not below {LIMIT}"));
             }
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         sum.f64s(&self.x);
         Ok(sum.value())
     }

@@ -7,8 +7,8 @@
 //! Approach to Building High Performance Software-Based CRC Generators" (2005). What servers do all
 //! day; SPEC has none like it.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Integer,
     units: "bytes",
     reference: 1170.0,
-    answer: 0x4d4d_0066_68ca_7469,
+    expected_checksum: 0x4d4d_0066_68ca_7469,
     make,
 };
 
@@ -163,12 +163,12 @@ fn sha(data: &[u8], times: usize) -> [u32; 8] {
     ];
     let whole = data.len() & !63;
     for _ in 1..times {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || sha_blocks(&mut state, &data[..whole]),
         );
     }
-    widest(
+    with_widest_vectors(
         #[inline(always)]
         || sha_blocks(&mut state, &data[..whole]),
     );
@@ -178,7 +178,7 @@ fn sha(data: &[u8], times: usize) -> [u32; 8] {
     last[rest.len()] = 128;
     let end = if rest.len() < 56 { 64 } else { 128 };
     last[end - 8..end].copy_from_slice(&(8 * (data.len() * times) as u64).to_be_bytes());
-    widest(
+    with_widest_vectors(
         #[inline(always)]
         || sha_blocks(&mut state, &last[..end]),
     );
@@ -233,7 +233,7 @@ fn chacha(start: &[u32; 16], x: &mut [Lanes; 16]) {
         *counter = counter.wrapping_add(lane as u32);
     }
     for _ in 0..10 {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || rounds(x, &QUARTERS),
         );
@@ -288,7 +288,7 @@ fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
 
 fn digests(data: &[u8]) -> Digests {
     let mut all = [0; 9];
-    all[0] = widest(
+    all[0] = with_widest_vectors(
         #[inline(always)]
         || crc(data),
     );
@@ -298,9 +298,9 @@ fn digests(data: &[u8]) -> Digests {
 
 impl Digest {
     fn new(rounds: usize) -> Digest {
-        let mut mix = Mix(0x6469_6765_7374);
-        let key = [0; 8].map(|_: u32| mix.next() as u32);
-        let plain: Vec<u8> = (0..BYTES).map(|_| mix.next() as u8).collect();
+        let mut rng = Rng(0x6469_6765_7374);
+        let key = [0; 8].map(|_: u32| rng.next() as u32);
+        let plain: Vec<u8> = (0..BYTES).map(|_| rng.next() as u8).collect();
         let data = plain.clone();
         let none = vec![[0; 9]; rounds];
         Digest { key, plain, data, there: none.clone(), back: none, million: [0; 8], rounds }
@@ -323,20 +323,20 @@ impl Work for Digest {
     fn units(&self) -> u64 {
         (2 * self.rounds * (2 * BYTES + BYTES / 4) + 1_000_000) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         if self.million != MILLION {
             return Err(format!("the SHA-256 of a million letters is {:x?}", self.million));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         self.million.iter().for_each(|word| sum.word(u64::from(*word)));
         for (round, (there, back)) in self.there.iter().zip(&self.back).enumerate() {
             if there != back {
-                return Err(format!("round {round} has other digests on the way back"));
+                return Err(format!("round {round} has other digests when deciphering"));
             }
             there.iter().for_each(|word| sum.word(u64::from(*word)));
         }
         if self.data != self.plain {
-            return Err("deciphering does not bring the plain text back".into());
+            return Err("deciphering does not restore the plain text".into());
         }
         if crc(b"123456789") != 0xcbf4_3926 {
             return Err("the CRC-32 check value is not the published one".into());

@@ -1,14 +1,14 @@
-//! Fourier transforms of a box, out of cache: there, a shift, and back.
+//! Fourier transforms of a box larger than the caches: forward, a shift, and inverse.
 //!
 //! The fast transform of Cooley & Tukey ("An Algorithm for the Machine Calculation of Complex
 //! Fourier Series", 1965) as Stockham orders it (Cochran et al., "What is the Fast Fourier
-//! Transform?", 1967), with radices 4, 3 and 2, along x, y and z in turn, as in NPB's FT (Bailey et
+//! Transform?", 1967), with radices 4, 3 and 2, along x, then y, then z, as in NPB's FT (Bailey et
 //! al., "The NAS Parallel Benchmarks", 1991). Eight fields lie side by side, so that every pencil
 //! of the box is eight sequences for the vector units. Between the transforms each wave is turned
 //! as a shift of the box turns it, so that the fields come back moved. 654.roms and 549.fotonik3d
 //! have its strides; pseudo-spectral codes are this.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
 use sys::block::{Arena, Block};
@@ -30,14 +30,14 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "points",
     reference: 105.0,
-    answer: 0x7b81_5e38_6386_d50d,
+    expected_checksum: 0x7b81_5e38_6386_d50d,
     make,
 };
 
 const LANES: usize = 8;
-/// There and back so often, each time from where the last one ended.
+/// Number of forward and inverse transforms, each of the result of the one before.
 const ROUNDS: usize = 2;
-/// Where the fields move to each time.
+/// Shift of the fields in each round, points.
 const SHIFT: [usize; 3] = [3, 5, 7];
 
 /// Points of the box in lines of eight numbers; rows and planes have an odd number, so that strides
@@ -68,7 +68,7 @@ impl Shape {
         let all = sides.iter().flat_map(|x| sides.iter().map(move |y| (x, y)));
         let all = all.flat_map(|(x, y)| sides.iter().map(move |z| (x, y, z)));
         let best = all.filter(|(x, y, z)| fits(x, y, z)).max_by_key(|(x, y, z)| (*x * *y * *z, *x, *y));
-        let (x, y, z) = best.context("Fourier transforms need 2 MiB")?;
+        let (x, y, z) = best.context("Fourier transforms need at least 2 MiB")?;
         Ok(Shape::new([*x, *y, *z]))
     }
     fn points(&self) -> usize {
@@ -138,11 +138,11 @@ impl Fourier {
     fn new(arena: &mut Arena, shape: Shape) -> Result<Fourier> {
         let mut start = Field::new(arena, &shape)?;
         let mut field = Field::new(arena, &shape)?;
-        let mut mix = Mix(0xf0);
+        let mut rng = Rng(0xf0);
         let (re, im) = start.parts_mut();
         for lines in [re, im] {
             let values = lines[..shape.lines].as_flattened_mut();
-            values.iter_mut().for_each(|value| *value = mix.unit() - 0.5);
+            values.iter_mut().for_each(|value| *value = rng.unit() - 0.5);
         }
         field.re.fill(0.0);
         field.im.fill(0.0);
@@ -224,7 +224,7 @@ fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
 }
 
-/// Where on a side what is now `at` was.
+/// The former place on a side of the point that is now at `at`.
 fn before(at: usize, side: usize, shift: usize) -> usize {
     (at + side - ROUNDS * shift % side) % side
 }
@@ -236,7 +236,7 @@ fn near(value: f64, right: f64, within: f64) -> bool {
 
 impl Work for Fourier {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.work(),
         );
@@ -244,9 +244,9 @@ impl Work for Fourier {
     fn units(&self) -> u64 {
         (2 * ROUNDS * self.shape.points() * LANES) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let Shape { sides: [nx, ny, nz], row, plane, .. } = self.shape;
-        let (mut energy, mut sum) = ([0.0; LANES], Sum::new());
+        let (mut energy, mut sum) = ([0.0; LANES], Checksum::new());
         let (start_re, start_im) = self.start.parts();
         let (re, im) = self.field.parts();
         for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {
@@ -258,7 +258,7 @@ impl Work for Fourier {
                     if !(near(re[at][lane], right.0, 1e-13) && near(im[at][lane], right.1, 1e-13)) {
                         let back = (re[at][lane], im[at][lane]);
                         return Err(format!(
-                            "field {lane} at {x}, {y}, {z} came back as {back:?}, not {right:?}"
+                            "field {lane} at {x}, {y}, {z} is {back:?} after the transforms, not {right:?}"
                         ));
                     }
                     energy[lane] += right.0 * right.0 + right.1 * right.1;
@@ -270,7 +270,7 @@ impl Work for Fourier {
         for (waves, points) in self.energy.iter().zip(energy) {
             let right = points * self.shape.points() as f64;
             if !near(*waves, right, 1e-11 * right) {
-                return Err(format!("the waves' energy is {waves}, the points' {right}"));
+                return Err(format!("the waves have the energy {waves}, the points {right}"));
             }
         }
         sum.f64s(&self.energy);

@@ -1,4 +1,4 @@
-//! A graph that fills the arena: breadth-first search and shortest paths from its hub.
+//! Breadth-first search and shortest paths from the hub of a graph that fills the arena.
 //!
 //! Literature: D. Chakrabarti, Y. Zhan and C. Faloutsos, "R-MAT: A Recursive Model for Graph
 //! Mining" (2004), with probabilities 9/16, 3/16, 3/16, 1/16; E. W. Dijkstra, "A Note on Two
@@ -6,8 +6,8 @@
 //! Shortest-Path Forest with Topological Ordering" (1969). The checks are those of the Graph500
 //! benchmark. In character like SPEC's mcf: dependent reads all over memory.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::ensure;
 use sys::block::{Arena, Block};
 
@@ -25,47 +25,60 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Latency,
     units: "edges",
     reference: 90.0,
-    answer: 0x2ab3_852e_f8eb_31eb,
+    expected_checksum: 0x2ab3_852e_f8eb_31eb,
     make,
 };
 
-const NONE: u32 = u32::MAX;
-const UNSEEN: u64 = u64::MAX;
-/// Bytes per vertex without its edges, and per edge in one direction.
-const VERTEX: u64 = 28;
-const EDGE: u64 = 8;
+/// No vertex; as a distance: not reached.
+const NO_VERTEX: u32 = u32::MAX;
+const NOT_REACHED: u32 = u32::MAX;
+/// [`Graph::visits`] of a vertex that the search has not reached.
+const UNVISITED: u64 = u64::MAX;
+/// Bytes per vertex without its edges (vertex 16, visit 8, queue 4), and per directed edge.
+const VERTEX_BYTES: u64 = 28;
+const EDGE_BYTES: u64 = 8;
+/// At least this many directed edges per vertex; the rest of the arena holds further ones.
+const MIN_DEGREE: u64 = 12;
+/// An edge of weight 255 ends at most this many distances further (a power of two).
+const BUCKETS: usize = 256;
 
-/// A vertex: its distance, the vertices before and after it in its bucket, where its edges begin.
+/// A vertex: its distance, its predecessor and successor in the list of its bucket, and the index
+/// of its first edge.
 type Vertex = [u32; 4];
 const DISTANCE: usize = 0;
-const BEFORE: usize = 1;
-const AFTER: usize = 2;
-const BEGIN: usize = 3;
+const PREVIOUS: usize = 1;
+const NEXT: usize = 2;
+const FIRST_EDGE: usize = 3;
 
 struct Graph {
     root: u32,
-    /// Weight (upper half) and end of each edge.
-    arcs: Block<u64>,
-    /// [`Vertex`] by vertex, and one more that ends the last one's edges.
+    /// Directed edges by start vertex: weight (upper half) and end vertex.
+    edges: Block<u64>,
+    /// A [`Vertex`] for each vertex, and one more whose `FIRST_EDGE` ends the last one's edges.
     vertices: Block<u32>,
-    /// Level (upper half) and parent of each vertex.
+    /// Level in the search (upper half) and parent of each vertex.
     visits: Block<u64>,
+    /// Vertices in the order of the search. While the graph is built: counts, then write positions.
     queue: Block<u32>,
+    /// Vertices that the last search reached; 0 if both searches followed different edges.
     reached: u64,
-    edges: u64,
+    /// Directed edges that the last search followed.
+    followed: u64,
 }
 
-/// The edges, by R-MAT: at each level both ends' bits are 1 with a probability of 1/4.
-struct Edges {
-    mix: Mix,
+/// The list of undirected edges, by R-MAT: at each level of its recursion both ends' bits are 1 with
+/// a probability of 1/4.
+struct EdgeList {
+    rng: Rng,
     mask: u32,
 }
 
-impl Edges {
-    fn new(vertices: u32) -> Edges {
-        Edges { mix: Mix(0x6772_6170_6821), mask: vertices - 1 }
+impl EdgeList {
+    fn new(vertices: u32) -> EdgeList {
+        // "graph!" in ASCII.
+        EdgeList { rng: Rng(0x6772_6170_6821), mask: vertices - 1 }
     }
-    /// Spreads the labels (one to one), so that they tell nothing of the degree.
+    /// Permutes the vertices, so that labels are independent of degrees.
     fn label(&self, vertex: u32) -> u32 {
         let half = self.mask.count_ones() / 2;
         let mut label = vertex.wrapping_mul(0x9e37_79b1) & self.mask;
@@ -74,9 +87,10 @@ impl Edges {
         label ^ label >> half.max(1)
     }
     fn next(&mut self) -> (u32, u32, u8) {
-        let (from, to) = (self.mix.next(), self.mix.next());
+        let (from, to) = (self.rng.next(), self.rng.next());
         let mixed = (from ^ to.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let weight = 1 + ((mixed * 255) >> 24);
+        // The AND of two random bits is 1 with a probability of 1/4.
         let from = (from & from >> 32) as u32 & self.mask;
         let to = (to & to >> 32) as u32 & self.mask;
         (self.label(from), self.label(to), weight as u8)
@@ -89,210 +103,232 @@ fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
 
 impl Graph {
     fn new(arena: &mut Arena) -> anyhow::Result<Graph> {
-        let most = arena.bytes / (VERTEX + 12 * EDGE);
-        ensure!(most >= 1024, "the graph needs 128 KiB or more; the arena has {} bytes", arena.bytes);
-        let count = 1u64 << most.ilog2().min(31);
-        let edges = ((arena.bytes - VERTEX * count - 16) / EDGE).min(u64::from(NONE) - 1) & !1;
-        let (size, length) = (usize::try_from(count)?, usize::try_from(edges)?);
+        let max_vertices = arena.bytes / (VERTEX_BYTES + MIN_DEGREE * EDGE_BYTES);
+        ensure!(
+            max_vertices >= 1024,
+            "the graph needs at least 126,976 bytes; the arena has {}",
+            arena.bytes
+        );
+        let count = 1u64 << max_vertices.ilog2().min(31);
+        // The end vertex takes 16 bytes. An even number: each edge is stored in both directions.
+        let left = arena.bytes - VERTEX_BYTES * count - 16;
+        let edges = (left / EDGE_BYTES).min(u64::from(NO_VERTEX) - 1) & !1;
+        let (vertices, directed) = (usize::try_from(count)?, usize::try_from(edges)?);
         let mut graph = Graph {
             root: 0,
-            arcs: arena.u64s(length)?,
-            vertices: arena.u32s(4 * (size + 1))?,
-            visits: arena.u64s(size)?,
-            queue: arena.u32s(size)?,
+            edges: arena.u64s(directed)?,
+            vertices: arena.u32s(4 * (vertices + 1))?,
+            visits: arena.u64s(vertices)?,
+            queue: arena.u32s(vertices)?,
             reached: 0,
-            edges: 0,
+            followed: 0,
         };
         graph.fill(count as u32, edges / 2);
-        (graph.reached, graph.edges) = graph.search();
+        (graph.reached, graph.followed) = graph.search();
         Ok(graph)
     }
 
+    /// Builds the adjacency lists of `count` vertices from the list of undirected edges.
     fn fill(&mut self, count: u32, edges: u64) {
-        let mut list = Edges::new(count);
+        // 1. Count the edges of each vertex, in `queue`.
+        let mut list = EdgeList::new(count);
         self.root = list.label(0);
         for _ in 0..edges {
             let (from, to, _) = list.next();
             self.queue[from as usize] += 1;
             self.queue[to as usize] += 1;
         }
+        // 2. Prefix sums: the first edge of each vertex. `queue` becomes the write positions.
         let mut begin = 0;
         let (vertices, _) = self.vertices.as_chunks_mut::<4>();
-        for (vertex, next) in vertices.iter_mut().zip(self.queue.iter_mut()) {
-            vertex[BEGIN] = begin;
-            begin += *next;
-            *next = vertex[BEGIN];
+        for (vertex, count) in vertices.iter_mut().zip(self.queue.iter_mut()) {
+            vertex[FIRST_EDGE] = begin;
+            begin += *count;
+            *count = vertex[FIRST_EDGE];
         }
         if let Some(end) = vertices.last_mut() {
-            end[BEGIN] = begin;
+            end[FIRST_EDGE] = begin;
         }
-        let mut list = Edges::new(count);
+        // 3. Generate the same list again and place its edges, in both directions.
+        let mut list = EdgeList::new(count);
         for _ in 0..edges {
             let (from, to, weight) = list.next();
             for (from, to) in [(from, to), (to, from)] {
-                let at = self.queue[from as usize] as usize;
+                let place = self.queue[from as usize] as usize;
                 self.queue[from as usize] += 1;
-                self.arcs[at] = u64::from(weight) << 32 | u64::from(to);
+                self.edges[place] = u64::from(weight) << 32 | u64::from(to);
             }
         }
     }
 
-    /// Vertices reached and edges followed breadth-first.
+    /// Breadth-first search: the numbers of vertices reached and edges followed.
     fn search(&mut self) -> (u64, u64) {
         let (vertices, _) = self.vertices.as_chunks::<4>();
-        let (arcs, visits, queue) = (&self.arcs, &mut self.visits, &mut self.queue);
-        widest(
+        let (edges, visits, queue) = (&self.edges, &mut self.visits, &mut self.queue);
+        with_widest_vectors(
             #[inline(always)]
-            || breadth(self.root, vertices, arcs, visits, queue),
+            || search_breadth_first(self.root, vertices, edges, visits, queue),
         )
     }
 }
 
 #[inline(always)]
-fn breadth(
+fn search_breadth_first(
     root: u32,
     vertices: &[Vertex],
-    arcs: &[u64],
+    edges: &[u64],
     visits: &mut [u64],
     queue: &mut [u32],
 ) -> (u64, u64) {
-    visits.fill(UNSEEN);
+    visits.fill(UNVISITED);
     visits[root as usize] = u64::from(root);
     queue[0] = root;
-    let (mut head, mut tail, mut edges) = (0, 1, 0);
+    let (mut head, mut tail, mut followed) = (0, 1, 0);
     while head < tail {
         let from = queue[head];
         head += 1;
         let visit = ((visits[from as usize] >> 32) + 1) << 32 | u64::from(from);
-        let [begin, end] = [from, from + 1].map(|at| vertices[at as usize][BEGIN] as usize);
-        edges += (end - begin) as u64;
-        for &arc in &arcs[begin..end] {
-            let to = arc as u32;
-            let seen = &mut visits[to as usize];
-            if *seen == UNSEEN {
-                *seen = visit;
+        let [begin, end] = [from, from + 1].map(|vertex| vertices[vertex as usize][FIRST_EDGE] as usize);
+        followed += (end - begin) as u64;
+        for &edge in &edges[begin..end] {
+            let to = edge as u32;
+            let to_visit = &mut visits[to as usize];
+            if *to_visit == UNVISITED {
+                *to_visit = visit;
                 queue[tail] = to;
                 tail += 1;
             }
         }
     }
-    (tail as u64, edges)
+    (tail as u64, followed)
 }
 
+/// Dijkstra's algorithm with Dial's buckets: writes the distance of every vertex from `root` and
+/// returns the number of edges followed.
 #[inline(always)]
-fn distances(root: u32, vertices: &mut [Vertex], arcs: &[u64]) -> u64 {
+fn find_distances(root: u32, vertices: &mut [Vertex], edges: &[u64]) -> u64 {
     for vertex in vertices.iter_mut() {
-        vertex[DISTANCE] = NONE;
+        vertex[DISTANCE] = NOT_REACHED;
     }
-    let mut buckets = [NONE; 256];
-    vertices[root as usize] = [0, NONE, NONE, vertices[root as usize][BEGIN]];
+    // The first vertex of each bucket's list; a bucket holds vertices of one distance modulo 256.
+    let mut buckets = [NO_VERTEX; BUCKETS];
+    vertices[root as usize] = [0, NO_VERTEX, NO_VERTEX, vertices[root as usize][FIRST_EDGE]];
     buckets[0] = root;
-    let (mut waiting, mut distance, mut edges) = (1u32, 0u32, 0);
+    let (mut waiting, mut distance, mut followed) = (1u32, 0u32, 0);
     while waiting > 0 {
-        let from = buckets[distance as usize & 255];
-        if from == NONE {
+        // Take a vertex out of the current bucket: its distance is final.
+        let from = buckets[distance as usize & (BUCKETS - 1)];
+        if from == NO_VERTEX {
             distance += 1;
             continue;
         }
         waiting -= 1;
-        let [_, _, after, begin] = vertices[from as usize];
-        let end = vertices[from as usize + 1][BEGIN];
-        buckets[distance as usize & 255] = after;
-        if after != NONE {
-            vertices[after as usize][BEFORE] = NONE;
+        let [_, _, next, begin] = vertices[from as usize];
+        let end = vertices[from as usize + 1][FIRST_EDGE];
+        buckets[distance as usize & (BUCKETS - 1)] = next;
+        if next != NO_VERTEX {
+            vertices[next as usize][PREVIOUS] = NO_VERTEX;
         }
-        let edge = begin as usize..end as usize;
-        edges += edge.len() as u64;
-        for &arc in &arcs[edge] {
-            let (to, weight) = (arc as u32, (arc >> 32) as u32);
-            let closer = distance + weight;
-            let [was, before, after, begin] = vertices[to as usize];
-            if closer >= was {
+        let range = begin as usize..end as usize;
+        followed += range.len() as u64;
+        for &edge in &edges[range] {
+            let (to, weight) = (edge as u32, (edge >> 32) as u32);
+            let candidate = distance + weight;
+            let [old, previous, next, begin] = vertices[to as usize];
+            if candidate >= old {
                 continue;
             }
-            if was == NONE {
+            // Unlink the vertex from the bucket of its old distance.
+            if old == NOT_REACHED {
                 waiting += 1;
             } else {
-                if after != NONE {
-                    vertices[after as usize][BEFORE] = before;
+                if next != NO_VERTEX {
+                    vertices[next as usize][PREVIOUS] = previous;
                 }
-                if before == NONE {
-                    buckets[was as usize & 255] = after;
+                if previous == NO_VERTEX {
+                    buckets[old as usize & (BUCKETS - 1)] = next;
                 } else {
-                    vertices[before as usize][AFTER] = after;
+                    vertices[previous as usize][NEXT] = next;
                 }
             }
-            let first = &mut buckets[closer as usize & 255];
-            vertices[to as usize] = [closer, NONE, *first, begin];
-            if *first != NONE {
-                vertices[*first as usize][BEFORE] = to;
+            // Insert it at the head of the bucket of its new distance.
+            let bucket = &mut buckets[candidate as usize & (BUCKETS - 1)];
+            vertices[to as usize] = [candidate, NO_VERTEX, *bucket, begin];
+            if *bucket != NO_VERTEX {
+                vertices[*bucket as usize][PREVIOUS] = to;
             }
-            *first = to;
+            *bucket = to;
         }
     }
-    edges
+    followed
 }
 
 impl Work for Graph {
     fn iterate(&mut self) {
-        (self.reached, self.edges) = self.search();
+        (self.reached, self.followed) = self.search();
         let (vertices, _) = self.vertices.as_chunks_mut::<4>();
-        let arcs = &self.arcs;
-        let edges = widest(
+        let edges = &self.edges;
+        let followed = with_widest_vectors(
             #[inline(always)]
-            || distances(self.root, vertices, arcs),
+            || find_distances(self.root, vertices, edges),
         );
-        if edges != self.edges {
+        // `verify` then reports an error.
+        if followed != self.followed {
             self.reached = 0;
         }
     }
     fn units(&self) -> u64 {
-        2 * self.edges
+        2 * self.followed
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let (vertices, _) = self.vertices.as_chunks::<4>();
         let root = self.root as usize;
         if self.visits[root] != root as u64 || vertices[root][DISTANCE] != 0 {
-            return Err("the root is not at level and distance 0".into());
+            return Err("the root does not have level 0 and distance 0".into());
         }
         let mut reached = 0;
-        let mut sum = Sum::new();
-        for (at, (&visit, pair)) in self.visits.iter().zip(vertices.windows(2)).enumerate() {
+        let mut sum = Checksum::new();
+        for (vertex, (&visit, pair)) in self.visits.iter().zip(vertices.windows(2)).enumerate() {
             let (level, parent, distance) = (visit >> 32, visit as u32, pair[0][DISTANCE]);
             sum.word(visit);
             sum.word(u64::from(distance));
-            if (visit == UNSEEN) != (distance == NONE) {
-                return Err(format!("vertex {at} is reached by one search only"));
+            if (visit == UNVISITED) != (distance == NOT_REACHED) {
+                return Err(format!("only one search reached vertex {vertex}"));
             }
-            let mut found = [at == root || visit == UNSEEN; 2];
-            reached += u64::from(visit != UNSEEN);
-            let edge = pair[0][BEGIN] as usize..pair[1][BEGIN] as usize;
-            for &arc in &self.arcs[edge] {
-                let (to, weight) = (arc as u32, arc >> 32);
-                let (other, far) = (self.visits[to as usize], vertices[to as usize][DISTANCE]);
-                if (other == UNSEEN) != (visit == UNSEEN) || (other >> 32).abs_diff(level) > 1 {
+            let mut has_parent = vertex == root || visit == UNVISITED;
+            let mut has_predecessor = has_parent;
+            reached += u64::from(visit != UNVISITED);
+            let range = pair[0][FIRST_EDGE] as usize..pair[1][FIRST_EDGE] as usize;
+            for &edge in &self.edges[range] {
+                let (to, weight) = (edge as u32, edge >> 32);
+                let (to_visit, to_distance) = (self.visits[to as usize], vertices[to as usize][DISTANCE]);
+                let to_level = to_visit >> 32;
+                if (to_visit == UNVISITED) != (visit == UNVISITED) || to_level.abs_diff(level) > 1 {
                     return Err(format!(
-                        "the edge from {at} to {to} joins levels {level} and {}",
-                        other >> 32
+                        "the edge from {vertex} to {to} joins levels {level} and {to_level}"
                     ));
                 }
-                if visit != UNSEEN && u64::from(far) > u64::from(distance) + weight {
-                    return Err(format!("the edge from {at} to {to} shortens the distance {far}"));
+                if visit != UNVISITED && u64::from(to_distance) > u64::from(distance) + weight {
+                    return Err(format!(
+                        "the edge from {vertex} to {to} shortens the distance {to_distance}"
+                    ));
                 }
-                found[0] |= to == parent && (other >> 32) + 1 == level;
-                found[1] |= u64::from(far) + weight == u64::from(distance);
+                has_parent |= to == parent && to_level + 1 == level;
+                has_predecessor |= u64::from(to_distance) + weight == u64::from(distance);
             }
-            if found != [true; 2] {
-                return Err(format!("vertex {at} has no parent {parent} or none on its way"));
+            if !(has_parent && has_predecessor) {
+                return Err(format!(
+                    "vertex {vertex} lacks its parent {parent} or a predecessor on its path"
+                ));
             }
         }
         if reached != self.reached {
-            return Err(format!("{reached} vertices have a level; {} were found", self.reached));
+            return Err(format!("{reached} vertices have a level, but the search reached {}", self.reached));
         }
         Ok(sum.value())
     }
     fn bytes(&self) -> u64 {
-        (self.arcs.len() * 8 + self.vertices.len() * 4 + self.queue.len() * 12) as u64
+        (self.edges.len() * 8 + self.vertices.len() * 4 + self.queue.len() * 12) as u64
     }
 }
 
@@ -308,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_and_distances_are_those_of_relaxing_until_nothing_changes() -> anyhow::Result<()> {
+    fn levels_and_distances_are_those_of_exhaustive_relaxation() -> anyhow::Result<()> {
         let graph = small(200_000)?;
         let (vertices, _) = graph.vertices.as_chunks::<4>();
         let count = graph.visits.len();
@@ -317,11 +353,11 @@ mod tests {
         loop {
             let before = best.clone();
             for at in 0..count {
-                for edge in vertices[at][BEGIN] as usize..vertices[at + 1][BEGIN] as usize {
-                    let to = &mut best[graph.arcs[edge] as u32 as usize];
+                for edge in vertices[at][FIRST_EDGE] as usize..vertices[at + 1][FIRST_EDGE] as usize {
+                    let to = &mut best[graph.edges[edge] as u32 as usize];
                     let from = before[at];
                     to.0 = to.0.min(from.0.saturating_add(1));
-                    to.1 = to.1.min(from.1.saturating_add((graph.arcs[edge] >> 32) as u32));
+                    to.1 = to.1.min(from.1.saturating_add((graph.edges[edge] >> 32) as u32));
                 }
             }
             if best == before {
@@ -338,27 +374,27 @@ mod tests {
     #[test]
     fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
         let mut graph = small(1 << 20)?;
-        let good = graph.answer();
+        let good = graph.verify();
         assert!(good.is_ok());
-        let mut mix = Mix(5);
+        let mut rng = Rng(5);
         for _ in 0..200 {
-            let (at, bit) = (mix.below(graph.visits.len() as u64) as usize, mix.below(64));
+            let (at, bit) = (rng.below(graph.visits.len() as u64) as usize, rng.below(64));
             graph.visits[at] ^= 1 << bit;
-            assert!(graph.answer().is_err(), "visit {at} bit {bit}");
+            assert!(graph.verify().is_err(), "visit {at} bit {bit}");
             graph.visits[at] ^= 1 << bit;
             graph.vertices[4 * at + DISTANCE] ^= 1 << (bit & 31);
-            assert!(graph.answer().is_err(), "distance {at} bit {bit}");
+            assert!(graph.verify().is_err(), "distance {at} bit {bit}");
             graph.vertices[4 * at + DISTANCE] ^= 1 << (bit & 31);
         }
-        assert_eq!(graph.answer(), good);
+        assert_eq!(graph.verify(), good);
         Ok(())
     }
 
     #[test]
-    fn it_fills_any_room_or_says_what_it_needs() -> anyhow::Result<()> {
+    fn it_fills_any_arena_or_reports_its_needs() -> anyhow::Result<()> {
         for bytes in [16 << 20, (17 << 20) + 12_345, (24 << 20) - 1] {
             let mut graph = small(bytes)?;
-            assert!(graph.answer().is_ok());
+            assert!(graph.verify().is_ok());
             assert!(graph.bytes() <= bytes && graph.bytes() * 10 >= bytes * 9);
         }
         assert!(small(60_000).is_err());
@@ -366,15 +402,16 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_as_stored_and_the_same_without_wide_vectors() -> anyhow::Result<()> {
+    fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
         let mut graph = small(STANDARD_BYTES)?;
-        assert_eq!(graph.answer(), Ok(COMPONENT.answer));
+        assert_eq!(graph.verify(), Ok(COMPONENT.expected_checksum));
         let (vertices, _) = graph.vertices.as_chunks_mut::<4>();
-        let edges = distances(graph.root, vertices, &graph.arcs);
+        let followed = find_distances(graph.root, vertices, &graph.edges);
         let (vertices, _) = graph.vertices.as_chunks::<4>();
-        let found = breadth(graph.root, vertices, &graph.arcs, &mut graph.visits, &mut graph.queue);
-        assert_eq!((graph.reached, graph.edges, edges), (found.0, found.1, found.1));
-        assert_eq!(graph.answer(), Ok(COMPONENT.answer));
+        let found =
+            search_breadth_first(graph.root, vertices, &graph.edges, &mut graph.visits, &mut graph.queue);
+        assert_eq!((graph.reached, graph.followed, followed), (found.0, found.1, found.1));
+        assert_eq!(graph.verify(), Ok(COMPONENT.expected_checksum));
         Ok(())
     }
 }

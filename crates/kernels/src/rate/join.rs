@@ -1,12 +1,12 @@
-//! Two tables joined on their keys, by hashing and by sorting, filling the arena.
+//! Joins two tables that fill the arena on their keys, by hashing and by sorting.
 //!
 //! Literature: H. H. Seward, "Information Sorting in the Application of Electronic Digital
 //! Computers to Business Operations" (1954: counting and radix sort); D. E. Knuth, "The Art of
 //! Computer Programming", volume 3 (1973: linear probing); G. Graefe, "Query Evaluation Techniques
 //! for Large Databases" (1993: hash and merge join). A database in character, as SPEC has none.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::ensure;
 use sys::block::{Arena, Block};
 
@@ -25,30 +25,30 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Latency,
     units: "rows",
     reference: 43.8,
-    answer: 0x02bf_b7f5_21d6_be19,
+    expected_checksum: 0x02bf_b7f5_21d6_be19,
     make,
 };
 
 const EMPTY: u64 = u64::MAX;
-/// Words per row of the smaller table: itself, 2 of hash table, 2 of the larger table and twice 2
-/// to sort it.
-const WORDS: u64 = 9;
+/// Words for each row of the smaller table: the row, 2 of the hash table, 2 of the larger table and
+/// 2 × 2 for sorting that.
+const WORDS_PER_ROW: u64 = 9;
 
 struct Join {
     /// Rows of the smaller table (key in the upper half, keys unique) and of the larger one.
     small: Block<u64>,
     large: Block<u64>,
-    /// The hash table, then the smaller table sorted.
+    /// First the hash table, then the sorted smaller table.
     table: Block<u64>,
     sorted: Block<u64>,
     spare: Block<u64>,
-    /// Matches and the sum of their products, by construction, by hashing and by merging.
-    known: [u64; 2],
+    /// Number of matches and the sum of their products: by construction, by hashing and by merging.
+    expected: [u64; 2],
     hashed: [u64; 2],
     merged: [u64; 2],
 }
 
-/// One to one: no two rows of the smaller table share a key.
+/// The key of a row number, one to one: keys of the smaller table are unique.
 fn key(row: u64) -> u64 {
     let mut key = (row as u32).wrapping_mul(0x9e37_79b1);
     key ^= key >> 15;
@@ -62,8 +62,8 @@ fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
 
 impl Join {
     fn new(arena: &mut Arena) -> anyhow::Result<Join> {
-        let rows = (arena.bytes / (8 * WORDS)).min(1 << 30);
-        ensure!(rows >= 1000, "the join needs 72,000 bytes or more; the arena has {}", arena.bytes);
+        let rows = (arena.bytes / (8 * WORDS_PER_ROW)).min(1 << 30);
+        ensure!(rows >= 1000, "the join needs at least 72,000 bytes; the arena has {}", arena.bytes);
         let count = usize::try_from(rows)?;
         let mut join = Join {
             small: arena.u64s(count)?,
@@ -71,21 +71,21 @@ impl Join {
             table: arena.u64s(2 * count)?,
             sorted: arena.u64s(2 * count)?,
             spare: arena.u64s(2 * count)?,
-            known: [0; 2],
+            expected: [0; 2],
             hashed: [0; 2],
             merged: [0; 2],
         };
-        let mut mix = Mix(0x006a_6f69_6e21);
+        let mut rng = Rng(0x006a_6f69_6e21);
         for (at, row) in join.small.iter_mut().enumerate() {
-            *row = key(at as u64) << 32 | mix.next() >> 32;
+            *row = key(at as u64) << 32 | rng.next() >> 32;
         }
         for row in join.large.iter_mut() {
-            // A quarter finds no match.
-            let (at, payload) = (mix.below(rows + rows / 3), mix.next() >> 32);
+            // A quarter of the rows has no match.
+            let (at, payload) = (rng.below(rows + rows / 3), rng.next() >> 32);
             *row = key(at) << 32 | payload;
             if let Some(found) = join.small.get(at as usize) {
-                join.known[0] += 1;
-                join.known[1] = join.known[1].wrapping_add((found & 0xffff_ffff).wrapping_mul(payload));
+                join.expected[0] += 1;
+                join.expected[1] = join.expected[1].wrapping_add((found & 0xffff_ffff).wrapping_mul(payload));
             }
         }
         Ok(join)
@@ -143,16 +143,16 @@ fn digit(row: u64, pass: usize) -> usize {
     (row >> (32 + 11 * pass)) as usize & 2047
 }
 
-/// Where the rows with each digit begin.
+/// Start of the rows with each digit, for all three passes of the radix sort.
 #[inline(always)]
-fn begins(rows: &[u64], begins: &mut [[u32; 2048]; 3]) {
-    *begins = [[0; 2048]; 3];
+fn starts(rows: &[u64], starts: &mut [[u32; 2048]; 3]) {
+    *starts = [[0; 2048]; 3];
     for &row in rows {
-        begins[0][digit(row, 0)] += 1;
-        begins[1][digit(row, 1)] += 1;
-        begins[2][digit(row, 2)] += 1;
+        starts[0][digit(row, 0)] += 1;
+        starts[1][digit(row, 1)] += 1;
+        starts[2][digit(row, 2)] += 1;
     }
-    for counts in begins {
+    for counts in starts {
         let mut begin = 0;
         for count in counts {
             (*count, begin) = (begin, begin + *count);
@@ -161,9 +161,9 @@ fn begins(rows: &[u64], begins: &mut [[u32; 2048]; 3]) {
 }
 
 #[inline(always)]
-fn spread(from: &[u64], to: &mut [u64], begins: &mut [u32; 2048], pass: usize) {
+fn scatter(from: &[u64], to: &mut [u64], starts: &mut [u32; 2048], pass: usize) {
     for &row in from {
-        let next = &mut begins[digit(row, pass)];
+        let next = &mut starts[digit(row, pass)];
         to[*next as usize] = row;
         *next += 1;
     }
@@ -171,21 +171,21 @@ fn spread(from: &[u64], to: &mut [u64], begins: &mut [u32; 2048], pass: usize) {
 
 fn sort(from: &[u64], through: &mut [u64], to: &mut [u64], last: &mut [u64]) {
     let mut at = [[0; 2048]; 3];
-    widest(
+    with_widest_vectors(
         #[inline(always)]
-        || begins(from, &mut at),
+        || starts(from, &mut at),
     );
-    widest(
+    with_widest_vectors(
         #[inline(always)]
-        || spread(from, through, &mut at[0], 0),
+        || scatter(from, through, &mut at[0], 0),
     );
-    widest(
+    with_widest_vectors(
         #[inline(always)]
-        || spread(through, to, &mut at[1], 1),
+        || scatter(through, to, &mut at[1], 1),
     );
-    widest(
+    with_widest_vectors(
         #[inline(always)]
-        || spread(to, last, &mut at[2], 2),
+        || scatter(to, last, &mut at[2], 2),
     );
 }
 
@@ -209,43 +209,43 @@ fn merge(small: &[u64], large: &[u64]) -> [u64; 2] {
     [count, sum]
 }
 
-/// The same for the same rows in any order.
-fn rows(all: &[u64]) -> u64 {
-    all.iter().fold(0, |sum: u64, row| sum.wrapping_add(Mix(*row).next()))
+/// A checksum of rows that is independent of their order.
+fn rows(rows: &[u64]) -> u64 {
+    rows.iter().fold(0, |sum: u64, row| sum.wrapping_add(Rng(*row).next()))
 }
 
 impl Work for Join {
     fn iterate(&mut self) {
         let Join { small, large, table, sorted, spare, .. } = self;
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || build(small, table),
         );
-        self.hashed = widest(
+        self.hashed = with_widest_vectors(
             #[inline(always)]
             || probe(large, table),
         );
         let count = small.len();
-        // The last pass of the larger table goes back to where its first came from.
+        // The larger table uses `sorted` for its first and its last pass.
         sort(small, &mut spare[..count], &mut sorted[..count], &mut table[..count]);
         let mut at = [[0; 2048]; 3];
-        widest(
+        with_widest_vectors(
             #[inline(always)]
-            || begins(large, &mut at),
+            || starts(large, &mut at),
         );
-        widest(
+        with_widest_vectors(
             #[inline(always)]
-            || spread(large, sorted, &mut at[0], 0),
+            || scatter(large, sorted, &mut at[0], 0),
         );
-        widest(
+        with_widest_vectors(
             #[inline(always)]
-            || spread(sorted, spare, &mut at[1], 1),
+            || scatter(sorted, spare, &mut at[1], 1),
         );
-        widest(
+        with_widest_vectors(
             #[inline(always)]
-            || spread(spare, sorted, &mut at[2], 2),
+            || scatter(spare, sorted, &mut at[2], 2),
         );
-        self.merged = widest(
+        self.merged = with_widest_vectors(
             #[inline(always)]
             || merge(&table[..count], sorted),
         );
@@ -253,27 +253,30 @@ impl Work for Join {
     fn units(&self) -> u64 {
         2 * (self.small.len() + self.large.len()) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         for (name, found) in [("hash", self.hashed), ("merge", self.merged)] {
-            if found != self.known {
-                return Err(format!("the {name} join finds {found:?}; the tables have {:?}", self.known));
+            if found != self.expected {
+                return Err(format!(
+                    "the {name} join finds {found:?}, but the tables have {:?}",
+                    self.expected
+                ));
             }
         }
-        let mut sum = Sum::new();
-        self.known.iter().for_each(|word| sum.word(*word));
+        let mut sum = Checksum::new();
+        self.expected.iter().for_each(|word| sum.word(*word));
         for (from, to) in [(&self.small, &self.table[..self.small.len()]), (&self.large, &self.sorted[..])] {
             if let Some(at) = to.windows(2).position(|pair| pair[0] >> 32 > pair[1] >> 32) {
-                return Err(format!("rows {at} and {} are out of order", at + 1));
+                return Err(format!("sorted rows {at} and {} are out of order", at + 1));
             }
             if rows(from) != rows(to) {
-                return Err("a sorted table has other rows than before".into());
+                return Err("sorting changed the rows of a table".into());
             }
             to.iter().for_each(|row| sum.word(*row));
         }
         Ok(sum.value())
     }
     fn bytes(&self) -> u64 {
-        8 * WORDS * self.small.len() as u64
+        8 * WORDS_PER_ROW * self.small.len() as u64
     }
 }
 
@@ -312,30 +315,30 @@ mod tests {
     #[test]
     fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
         let mut join = joined(100_000)?;
-        let good = join.answer();
+        let good = join.verify();
         assert!(good.is_ok());
-        let mut mix = Mix(9);
+        let mut rng = Rng(9);
         for _ in 0..300 {
-            let (at, bit) = (mix.below(join.large.len() as u64) as usize, mix.below(64));
+            let (at, bit) = (rng.below(join.large.len() as u64) as usize, rng.below(64));
             join.sorted[at] ^= 1 << bit;
-            assert!(join.answer().is_err());
+            assert!(join.verify().is_err());
             join.sorted[at] ^= 1 << bit;
             join.table[at / 2] ^= 1 << bit;
-            assert!(join.answer().is_err());
+            assert!(join.verify().is_err());
             join.table[at / 2] ^= 1 << bit;
             join.hashed[at & 1] ^= 1 << bit;
-            assert!(join.answer().is_err());
+            assert!(join.verify().is_err());
             join.hashed[at & 1] ^= 1 << bit;
         }
-        assert_eq!(join.answer(), good);
+        assert_eq!(join.verify(), good);
         Ok(())
     }
 
     #[test]
-    fn it_fills_any_room_or_says_what_it_needs() -> anyhow::Result<()> {
+    fn it_fills_any_arena_or_reports_its_needs() -> anyhow::Result<()> {
         for bytes in [16 << 20, (17 << 20) + 12_345, (24 << 20) - 1] {
             let mut join = joined(bytes)?;
-            assert!(join.answer().is_ok());
+            assert!(join.verify().is_ok());
             assert!(join.bytes() <= bytes && join.bytes() * 10 >= bytes * 9);
         }
         assert!(joined(60_000).is_err());
@@ -343,9 +346,9 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_as_stored_and_the_same_without_wide_vectors() -> anyhow::Result<()> {
+    fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
         let mut join = joined(STANDARD_BYTES)?;
-        assert_eq!(join.answer(), Ok(COMPONENT.answer));
+        assert_eq!(join.verify(), Ok(COMPONENT.expected_checksum));
         build(&join.small, &mut join.table);
         assert_eq!(probe(&join.large, &join.table), join.hashed);
         Ok(())

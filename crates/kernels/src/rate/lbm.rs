@@ -9,8 +9,8 @@
 //! streamings happen there. One array for each direction. The flow is that of Arnold (1965),
 //! Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
 //! of the discrete scheme says they do.
-use super::{Character, Component, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
 use sys::block::{Arena, Block};
@@ -32,7 +32,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "cell updates",
     reference: 118.0,
-    answer: 0x0f03_c907_7da7_5203,
+    expected_checksum: 0x0f03_c907_7da7_5203,
     make,
 };
 
@@ -67,7 +67,7 @@ impl Shape {
     fn within(bytes: u64) -> Result<Shape> {
         let cells = usize::try_from(bytes / (8 * Q as u64))?.saturating_sub(512 + 64);
         if cells < 40_000 {
-            bail!("a lattice Boltzmann flow needs 6 MiB");
+            bail!("a lattice Boltzmann flow needs at least 6 MiB; the arena has {bytes} bytes");
         }
         let x = ((1..).take_while(|side| side * side * side <= cells).count() / LANES).max(1) * LANES;
         let rows = cells / (x + LANES);
@@ -270,7 +270,7 @@ impl Flow {
 
 impl Work for Flow {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.work(),
         );
@@ -278,7 +278,7 @@ impl Work for Flow {
     fn units(&self) -> u64 {
         (self.shape.cells() * STEPS) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let cells = self.shape.cells() as f64;
         let (mass, momentum, waves) = self.totals()?;
         if !near(mass, cells, 1e-12 * cells) || momentum.iter().any(|sum| !near(*sum, 0.0, 1e-14 * cells)) {
@@ -290,10 +290,10 @@ impl Work for Flow {
             // wavelengths.
             let moved = 2.0 * PI / side as f64 * SPEED * STEPS as f64;
             if !near(left, theory, moved * moved + 1e-9) {
-                return Err(format!("of a wave along {side} cells {left} is left, by theory {theory}"));
+                return Err(format!("a wave along {side} cells has decayed to {left}, not to {theory}"));
             }
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         let [nx, ny, nz] = self.shape.sides;
         for array in self.grid[self.skip..].chunks_exact(self.shape.stride) {
             for (z, y) in (0..nz).flat_map(|z| (0..ny).map(move |y| (z, y))) {

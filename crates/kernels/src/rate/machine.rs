@@ -6,7 +6,7 @@
 //! Performance of Efficient Interpreters" (2003). In character like SPEC's perlbench: one indirect
 //! branch per bytecode, which decides all.
 
-use super::{Character, Component, Sum, Work, ids};
+use super::{Character, Checksum, Component, Work, ids};
 use sys::block::Arena;
 
 mod compiler;
@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Branchy,
     units: "bytecodes",
     reference: 798.0,
-    answer: 0x70c4_695c_b087_b251,
+    expected_checksum: 0x70c4_695c_b087_b251,
     make,
 };
 
@@ -131,15 +131,15 @@ impl Work for Programs {
     fn units(&self) -> u64 {
         self.first.iter().sum()
     }
-    fn answer(&mut self) -> Result<u64, String> {
-        let mut sum = Sum::new();
+    fn verify(&mut self) -> Result<u64, String> {
+        let mut sum = Checksum::new();
         for (at, ((found, steps), first)) in self.results.iter().zip(&self.first).enumerate() {
             let known = self.codes[at].2;
             if *found != known {
-                return Err(format!("program {at} returns {found}; right is {known}"));
+                return Err(format!("program {at} returns {found}, not {known}"));
             }
             if steps != first {
-                return Err(format!("program {at} runs {steps} bytecodes; at first it ran {first}"));
+                return Err(format!("program {at} runs {steps} bytecodes, not {first} as in the first run"));
             }
             sum.word(*found as u64);
             sum.word(*steps);

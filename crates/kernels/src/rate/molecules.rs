@@ -9,8 +9,8 @@
 //! calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC
 //! CPU2017's 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the
 //! second-level cache.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, ensure};
 use sys::block::Arena;
 
@@ -28,7 +28,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::FloatingPoint,
     units: "atom steps",
     reference: 5.97,
-    answer: 0x316f805a0994a0da,
+    expected_checksum: 0x316f805a0994a0da,
     make,
 };
 
@@ -150,7 +150,7 @@ impl Molecules {
         };
         ensure!(
             made.bytes() <= arena.bytes,
-            "molecules needs {} bytes, and got {}",
+            "molecules needs {} bytes; the arena has {}",
             made.bytes(),
             arena.bytes
         );
@@ -158,14 +158,14 @@ impl Molecules {
             made.skips[lane + 1][..=lane].fill(1e9);
         }
         let [x, v] = &mut made.start;
-        let mut mix = Mix(SEED);
+        let mut rng = Rng(SEED);
         let corners = [[0.25, 0.25, 0.25], [0.75, 0.75, 0.25], [0.75, 0.25, 0.75], [0.25, 0.75, 0.75]];
         for atom in 0..ATOMS {
             let cube = atom / 4;
             let cubes = [cube % CUBES, cube / CUBES % CUBES, cube / CUBES / CUBES];
             for axis in 0..3 {
                 x[atom / LANES][axis][atom % LANES] = (cubes[axis] as f64 + corners[atom % 4][axis]) * CUBE;
-                v[atom / LANES][axis][atom % LANES] = mix.unit() + mix.unit() + mix.unit() - 1.5;
+                v[atom / LANES][axis][atom % LANES] = rng.unit() + rng.unit() + rng.unit() - 1.5;
             }
         }
         let mean = momentum(v).map(|sum| sum / ATOMS as f64);
@@ -339,7 +339,7 @@ fn all_pairs(x: &[Cluster]) -> (f64, Vec<[f64; 3]>) {
 
 impl Work for Molecules {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.run(BUILDS),
         );
@@ -347,7 +347,7 @@ impl Work for Molecules {
     fn units(&self) -> u64 {
         (ATOMS * BUILDS * STEPS_A_LIST) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let (potential, forces) = all_pairs(&self.x);
         let energy = kinetic(&self.v);
         let drift = ((energy + potential - self.energy) / energy).abs();
@@ -367,7 +367,7 @@ impl Work for Molecules {
                  differ by {wrong:e} (below {FORCE:e})"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         self.x.iter().chain(&self.v).flatten().for_each(|values| sum.f64s(values));
         Ok(sum.value())
     }

@@ -8,8 +8,8 @@
 //! whatever the size). In character the MG of D. Bailey and others, "The NAS parallel benchmarks",
 //! 1991, and the solvers inside SPEC CPU2017's 649.fotonik3d and 654.roms: streams of several
 //! arrays, little arithmetic.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Context, Result};
 use sys::block::{Arena, Block};
 use sys::steps::Steps;
@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "cell cycles",
     reference: 145.0,
-    answer: 0xbf78_4e3a_90ab_5075,
+    expected_checksum: 0xbf78_4e3a_90ab_5075,
     make,
 };
 
@@ -228,7 +228,7 @@ fn interpolate(fine: Shape, u: &mut [f64], coarse: &[f64], sum: &mut [f64]) {
 
 /// The known solution, line by line: a bump and noise, zero on the boundary.
 fn known(shape: Shape, mut each: impl FnMut(usize, &[f64])) {
-    let mut mix = Mix(SEED);
+    let mut rng = Rng(SEED);
     let mut line = vec![0.0; shape.nx];
     let bump = |index: usize, count: usize| {
         let place = index as f64 / count as f64;
@@ -238,7 +238,7 @@ fn known(shape: Shape, mut each: impl FnMut(usize, &[f64])) {
         for j in 1..shape.ny {
             let across = bump(j, shape.ny) * bump(k, shape.nz);
             for (i, value) in line.iter_mut().enumerate().skip(1) {
-                *value = across * bump(i, shape.nx) + 0.25 * (mix.unit() - 0.5);
+                *value = across * bump(i, shape.nx) + 0.25 * (rng.unit() - 0.5);
             }
             each(shape.at(j, k), &line);
         }
@@ -263,8 +263,9 @@ fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
 
 impl Multigrid {
     fn new(arena: &mut Arena) -> Result<Multigrid> {
-        let shapes = shapes(arena.bytes)
-            .with_context(|| format!("multigrid needs 300000 bytes at least, and got {}", arena.bytes))?;
+        let shapes = shapes(arena.bytes).with_context(|| {
+            format!("multigrid needs at least 300,000 bytes; the arena has {}", arena.bytes)
+        })?;
         let fine = shapes[0];
         let points = shapes.iter().map(|shape| shape.points()).sum();
         let mut made = Multigrid {
@@ -323,7 +324,7 @@ impl Multigrid {
 
 impl Work for Multigrid {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.solve(),
         );
@@ -332,7 +333,7 @@ impl Work for Multigrid {
         let Shape { nx, ny, nz } = self.shapes[0];
         (nx * ny * nz * CYCLES) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let (fine, u) = (self.shapes[0], &self.u[..self.shapes[0].points()]);
         let (mut left, mut all) = (0.0, 0.0);
         for k in 1..fine.nz {
@@ -358,7 +359,7 @@ impl Work for Multigrid {
                  {RESIDUAL:e}) and an error of {error:e} (below {ERROR:e})"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         sum.f64s(u);
         Ok(sum.value())
     }

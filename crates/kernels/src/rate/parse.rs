@@ -6,8 +6,8 @@
 //! Syntax Directed Compiler for ALGOL 60" (1961: recursive descent); RFC 8259 (JSON). In character
 //! like SPEC's perlbench and xalancbmk.
 
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use sys::block::Arena;
 
 mod automaton;
@@ -30,7 +30,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Branchy,
     units: "bytes",
     reference: 426.0,
-    answer: 0x7da2_990b_fd74_288f,
+    expected_checksum: 0x7da2_990b_fd74_288f,
     make,
 };
 
@@ -56,18 +56,18 @@ struct Parse {
 
 /// Log lines, and how many of them each pattern is in.
 fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
-    let mut mix = Mix(0x7061_7273_6521);
+    let mut rng = Rng(0x7061_7273_6521);
     let (mut text, mut lines) = (String::with_capacity(bytes + 256), [0; PATTERNS.len()]);
     let users = ["root", "admin", "alice", "bob", "carol", "guest"];
     let paths = ["index", "login", "images/logo", "api/items", "static/style"];
     while text.len() < bytes {
-        let (hour, minute, second) = (mix.below(24), mix.below(60), mix.below(60));
-        let host = mix.below(40);
-        text += &format!("2026-11-{:02}T{hour:02}:{minute:02}:{second:02} host{host} ", 1 + mix.below(30));
-        let address = [0; 4].map(|_: u8| mix.below(256).to_string()).join(".");
-        let (user, path) = (users[mix.below(6) as usize], paths[mix.below(5) as usize]);
-        let number = mix.below(100_000);
-        match mix.below(8) {
+        let (hour, minute, second) = (rng.below(24), rng.below(60), rng.below(60));
+        let host = rng.below(40);
+        text += &format!("2026-11-{:02}T{hour:02}:{minute:02}:{second:02} host{host} ", 1 + rng.below(30));
+        let address = [0; 4].map(|_: u8| rng.below(256).to_string()).join(".");
+        let (user, path) = (users[rng.below(6) as usize], paths[rng.below(5) as usize]);
+        let number = rng.below(100_000);
+        match rng.below(8) {
             0 => {
                 lines[0] += 1;
                 text += &format!("sshd[{number}]: Failed password for {user} from {address} port {number}");
@@ -76,13 +76,13 @@ fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
                 text += &format!("sshd[{number}]: Accepted publickey for {user} from {address} port {number}")
             }
             2 | 3 => {
-                let status = [200, 200, 304, 404, 500, 503][mix.below(6) as usize];
+                let status = [200, 200, 304, 404, 500, 503][rng.below(6) as usize];
                 lines[1] += u64::from(status >= 500);
                 lines[5] += u64::from(path == "images/logo");
                 text += &format!("httpd: {address} \"GET /{path}.html HTTP/1.1\" {status} {number}");
             }
             4 => {
-                let level = ["info", "warning", "error", "fatal"][mix.below(4) as usize];
+                let level = ["info", "warning", "error", "fatal"][rng.below(4) as usize];
                 lines[2] += u64::from(level == "error" || level == "fatal");
                 text += &format!("kernel: [{number}.{host}] {level}: cpu{host} machine check {number:#x}");
                 lines[4] += 1;
@@ -126,7 +126,7 @@ impl Parse {
     }
     fn sealed(&self) -> u64 {
         let (nodes, strings) = self.used.unwrap_or((0, 0));
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         self.found.iter().for_each(|count| sum.word(*count));
         self.tally.words().iter().for_each(|count| sum.word(*count));
         for [one, two, three, four] in &self.nodes[..nodes] {
@@ -146,7 +146,7 @@ impl Work for Parse {
         self.tally = Tally::default();
         for _ in 0..self.passes {
             let (automaton, log, found) = (&self.automaton, &self.log, &mut self.found);
-            widest(
+            with_widest_vectors(
                 #[inline(always)]
                 || automaton.search(log, found),
             );
@@ -160,30 +160,27 @@ impl Work for Parse {
     fn units(&self) -> u64 {
         (self.passes * (self.log.len() + self.text.len())) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let passes = self.passes as u64;
         for (at, (found, lines)) in self.found.iter().zip(&self.lines).enumerate() {
             if *found != lines.wrapping_mul(passes) {
-                return Err(format!(
-                    "pattern {at} is found in {found} lines; it is in {} of them",
-                    lines * passes
-                ));
+                return Err(format!("pattern {at} matches {found} lines, not {}", lines * passes));
             }
         }
         if self.tally.words() != self.known.words().map(|count| count.wrapping_mul(passes)) {
             return Err(format!(
-                "the tree has {:?}; the text has {:?} (times {passes})",
+                "the tree has {:?}, but the text has {:?} (times {passes})",
                 self.tally, self.known
             ));
         }
         let sealed = self.sealed();
         if self.used.is_none() || sealed != self.seal {
-            return Err("the tree is not what was parsed".into());
+            return Err("the tree has changed since it was parsed".into());
         }
         let mut text = Vec::with_capacity(self.text.len());
         json::write(&self.nodes, &self.strings, 0, &mut text);
         if text != self.text {
-            return Err("the tree written out is not the text".into());
+            return Err("the tree written out differs from the text".into());
         }
         Ok(sealed)
     }

@@ -7,8 +7,8 @@
 //! of boxes (T. Kay & J. Kajiya, "Ray tracing complex scenes", 1986). In character SPEC CPU2017's
 //! 511.povray and 526.blender: floating point between branches that depend on it, square roots and
 //! divisions, a tree that fits the caches.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, ensure};
 use sys::block::Arena;
 
@@ -26,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::FloatingPoint,
     units: "paths",
     reference: 1.39,
-    answer: 0x7652e3958a0f5274,
+    expected_checksum: 0x7652e3958a0f5274,
     make,
 };
 
@@ -177,13 +177,13 @@ struct Scene {
 
 impl Scene {
     fn new() -> Scene {
-        let mut mix = Mix(SEED);
+        let mut rng = Rng(SEED);
         let mut spheres = vec![BIG];
         while spheres.len() < SPHERES {
-            let middle = [16.0 * mix.unit() - 8.0, 0.1 + 5.0 * mix.unit(), 21.0 * mix.unit() - 1.0];
-            let radius = 0.05 + 0.2 * mix.unit() * mix.unit();
-            let colour = [0; 3].map(|_| 0.4 + 0.5 * mix.unit());
-            let matter = [Matter::Matt, Matter::Matt, Matter::Mirror, Matter::Glass][mix.below(4) as usize];
+            let middle = [16.0 * rng.unit() - 8.0, 0.1 + 5.0 * rng.unit(), 21.0 * rng.unit() - 1.0];
+            let radius = 0.05 + 0.2 * rng.unit() * rng.unit();
+            let colour = [0; 3].map(|_| 0.4 + 0.5 * rng.unit());
+            let matter = [Matter::Matt, Matter::Matt, Matter::Mirror, Matter::Glass][rng.below(4) as usize];
             let aside = middle[0] * middle[0] + (middle[1] - 2.0) * (middle[1] - 2.0);
             if middle[2] > 1.5 || aside > 2.25 {
                 spheres.push(Sphere { middle, radius, matter, colour });
@@ -247,7 +247,7 @@ impl Scene {
 
     /// What comes along a path back to the eye, and which sphere is hit first.
     #[inline(always)]
-    fn path<const BOXES: bool>(&self, mut ray: Ray, mix: &mut Mix) -> (Vector, usize) {
+    fn path<const BOXES: bool>(&self, mut ray: Ray, rng: &mut Rng) -> (Vector, usize) {
         let mut light = [1.0; 3];
         let mut seen = usize::MAX;
         for depth in 0..DEPTH {
@@ -281,7 +281,7 @@ impl Scene {
             let mirrored = along(ray.to, normal, 2.0 * slant);
             let to = match matter {
                 Matter::Mirror => mirrored,
-                Matter::Matt => along(normal, anywhere(mix), 1.0),
+                Matter::Matt => along(normal, anywhere(rng), 1.0),
                 Matter::Glass => {
                     let ratio = if inside { GLASS } else { 1.0 / GLASS };
                     let square = 1.0 - ratio * ratio * (1.0 - slant * slant);
@@ -290,7 +290,7 @@ impl Scene {
                     let outer = if inside { square.max(0.0).sqrt() } else { slant };
                     let rest = 1.0 - outer;
                     let reflected = base + (1.0 - base) * (rest * rest) * (rest * rest) * rest;
-                    if square <= 0.0 || mix.unit() < reflected {
+                    if square <= 0.0 || rng.unit() < reflected {
                         mirrored
                     } else {
                         along(ray.to.map(|value| value * ratio), normal, ratio * slant - square.sqrt())
@@ -305,12 +305,12 @@ impl Scene {
     /// The light of a pixel, and how many of its paths hit the big sphere first.
     #[inline(always)]
     fn pixel<const BOXES: bool>(&self, index: usize) -> (Vector, u32) {
-        let mut mix = Mix(SEED ^ (index as u64).wrapping_mul(0xd134_2543_de82_ef95));
+        let mut rng = Rng(SEED ^ (index as u64).wrapping_mul(0xd134_2543_de82_ef95));
         let (mut sum, mut big) = ([0.0; 3], 0);
         for _ in 0..SAMPLES {
-            let mut place = |at: usize| ((at as f64 + mix.unit()) / SIDE as f64 * 2.0 - 1.0) * HALF;
+            let mut place = |at: usize| ((at as f64 + rng.unit()) / SIDE as f64 * 2.0 - 1.0) * HALF;
             let (x, y) = (place(index % SIDE), place(index / SIDE));
-            let (light, seen) = self.path::<BOXES>(Ray { from: EYE, to: unit([x, -y, 1.0]) }, &mut mix);
+            let (light, seen) = self.path::<BOXES>(Ray { from: EYE, to: unit([x, -y, 1.0]) }, &mut rng);
             sum = along(sum, light, 1.0 / SAMPLES as f64);
             big += u32::from(seen == self.big);
         }
@@ -320,9 +320,9 @@ impl Scene {
 
 /// A unit vector in any direction: von Neumann's rejection.
 #[inline(always)]
-fn anywhere(mix: &mut Mix) -> Vector {
+fn anywhere(rng: &mut Rng) -> Vector {
     loop {
-        let at = [0; 3].map(|_| 2.0 * mix.unit() - 1.0);
+        let at = [0; 3].map(|_| 2.0 * rng.unit() - 1.0);
         let square = dot(at, at);
         if square < 1.0 && square > 1e-4 {
             return at.map(|value| value * (0.999_999 / square.sqrt()));
@@ -339,7 +339,7 @@ struct Rays {
 
 fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
     let made = Rays { scene: Scene::new(), picture: vec![[0.0; 3]; SIDE * SIDE], big: 0 };
-    ensure!(made.bytes() <= arena.bytes, "rays needs {} bytes, and got {}", made.bytes(), arena.bytes);
+    ensure!(made.bytes() <= arena.bytes, "rays needs {} bytes; the arena has {}", made.bytes(), arena.bytes);
     Ok(Box::new(made))
 }
 
@@ -358,7 +358,7 @@ impl Rays {
 
 impl Work for Rays {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.cast(),
         );
@@ -366,7 +366,7 @@ impl Work for Rays {
     fn units(&self) -> u64 {
         (SIDE * SIDE * SAMPLES) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         // The cone that touches the sphere has sin = radius / distance, and cuts a disc of radius
         // tan from the picture.
         let distance = BIG.middle[2] - EYE[2];
@@ -376,21 +376,21 @@ impl Work for Rays {
             f64::from(self.big) / (SIDE * SIDE * SAMPLES) as f64,
         );
         if (found / area - 1.0).abs() > 0.01 {
-            return Err(format!("the sphere covers {found} of the picture, but should {area}"));
+            return Err(format!("the sphere covers {found} of the picture, not {area}"));
         }
         if !self.picture.iter().flatten().all(|value| (0.0..=1.0).contains(value)) {
-            return Err("a pixel is brighter than the sky, or darker than nothing".to_string());
+            return Err("a pixel is brighter than the sky, or negative".to_string());
         }
         for index in (0..SIDE * SIDE).step_by(AGAIN) {
             let again = self.scene.pixel::<false>(index).0;
             if again.map(f64::to_bits) != self.picture[index].map(f64::to_bits) {
                 return Err(format!(
-                    "pixel {index} is {:?}, but {again:?} without boxes",
+                    "pixel {index} is {:?} with boxes, but {again:?} without",
                     self.picture[index]
                 ));
             }
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         self.picture.iter().for_each(|pixel| sum.f64s(pixel));
         sum.word(u64::from(self.big));
         Ok(sum.value())

@@ -11,8 +11,8 @@
 //! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each
 //! row and column adds up to 1, and no eigenvalue is below 1. So the error is never greater than
 //! the residual.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
 use sys::steps::Steps;
@@ -32,7 +32,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "matrix entries",
     reference: 612.0,
-    answer: 0x0d07_edc4_f3de_9878,
+    expected_checksum: 0x0d07_edc4_f3de_9878,
     make,
 };
 
@@ -89,12 +89,12 @@ impl Shuffle {
 
 /// The weight between two points, either way round, in 0.5 to 1.5.
 fn weight(one: u64, other: u64) -> f64 {
-    Mix((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
+    Rng((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
 }
 
 /// The solution at a point, in -0.5 to 0.5.
 fn solution(row: usize) -> f64 {
-    Mix(!(row as u64)).unit() - 0.5
+    Rng(!(row as u64)).unit() - 0.5
 }
 
 /// `y = A x`.
@@ -154,7 +154,7 @@ struct System {
 fn sides(bytes: u64) -> Result<[u64; 3]> {
     let rows = bytes / ROW_BYTES;
     if rows < 1000 {
-        bail!("a sparse matrix needs 1 MiB");
+        bail!("a sparse matrix needs at least 1 MiB; the arena has {bytes} bytes");
     }
     let x = (1..).take_while(|side| side * side * side <= rows).count() as u64 / 2 * 2;
     let y = (rows / x).isqrt();
@@ -240,7 +240,7 @@ impl System {
 
 impl Work for System {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.solve(),
         );
@@ -248,7 +248,7 @@ impl Work for System {
     fn units(&self) -> u64 {
         (self.values.len() * ITERATIONS) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let mut begin = 0;
         let (mut drift, mut left, mut error, mut size) = (0.0, 0.0, 0.0, 0.0);
         let (mut sum_right, mut sum_solution, mut sum_x, mut sum_residual) = (0.0, 0.0, 0.0, 0.0);
@@ -278,18 +278,18 @@ impl Work for System {
         let promised = 2.0 * root * ((root - 1.0) / (root + 1.0)).powi(ITERATIONS as i32);
         let (drift, left, size) = (f64::sqrt(drift), f64::sqrt(left), f64::sqrt(size));
         if !near(drift, 0.0, 1e-12 * size) {
-            return Err(format!("the residual is off by {drift} of {size}"));
+            return Err(format!("the residual differs from its recurrence by {drift} (size {size})"));
         }
         if !(near(left, 0.0, promised * size) && near(f64::sqrt(error), 0.0, left * (1.0 + 1e-6))) {
-            return Err(format!("residual {left}, error {}, promised {}", f64::sqrt(error), promised * size));
+            return Err(format!("residual {left} and error {} exceed {}", f64::sqrt(error), promised * size));
         }
         let slack = 1e-11 * size * (self.x.len() as f64).sqrt();
         if !(near(sum_right, sum_solution, slack) && near(sum_x + sum_residual, sum_right, slack)) {
             return Err(format!(
-                "sums {sum_right}, {sum_solution} and {sum_x} with {sum_residual} are not the same"
+                "the sums {sum_right}, {sum_solution} and {sum_x} with {sum_residual} differ"
             ));
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         sum.f64s(&self.x);
         sum.f64s(&self.residual);
         Ok(sum.value())

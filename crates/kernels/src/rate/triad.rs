@@ -1,11 +1,11 @@
-//! Three arrays, each in turn the sum of one and a multiple of the other.
+//! Three arrays; each becomes the sum of one and a multiple of the other, round-robin.
 //!
 //! The triad of STREAM (McCalpin, "Memory Bandwidth and Machine Balance in Current High Performance
 //! Computers", 1995), with the arrays' parts exchanged: `a = b + s c`, `b = c + s a`, `c = a + s
 //! b`. So every element follows the recurrence x[n] = x[n - 2] + s x[n - 1], which has a closed
 //! form. 503.bwaves and 519.lbm are bound by the same.
-use super::{Character, Component, Mix, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Rng, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
 use sys::steps::Steps;
@@ -24,7 +24,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "bytes",
     reference: 24500.0,
-    answer: 0x4f09_9199_07ac_83d2,
+    expected_checksum: 0x4f09_9199_07ac_83d2,
     make,
 };
 
@@ -50,10 +50,10 @@ struct Triad {
 fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
     let count = usize::try_from(arena.bytes.saturating_sub(3 * 8 * PATTERN as u64) / 24)?;
     if count < PATTERN {
-        bail!("a triad needs 64 KiB");
+        bail!("a triad needs at least 64 KiB; the arena has {} bytes", arena.bytes);
     }
-    let mut mix = Mix(0x7);
-    let patterns = [0, 1, 2].map(|_| (0..PATTERN).map(|_| mix.unit()).collect());
+    let mut rng = Rng(0x7);
+    let patterns = [0, 1, 2].map(|_| (0..PATTERN).map(|_| rng.unit()).collect());
     let arrays = [arena.f64s(count)?, arena.f64s(count)?, arena.f64s(count)?];
     let mut triad = Triad { arrays, patterns, steps: arena.steps.clone() };
     triad.reset();
@@ -96,7 +96,7 @@ fn near(value: f64, right: f64, within: f64) -> bool {
 
 impl Work for Triad {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.work(),
         );
@@ -104,7 +104,7 @@ impl Work for Triad {
     fn units(&self) -> u64 {
         (self.arrays[0].len() * ROUNDS * 3 * 24) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
+    fn verify(&mut self) -> Result<u64, String> {
         let [mut a, mut b, mut c] = self.patterns.clone();
         for at in 0..PATTERN {
             let (first, second) = (b[at], c[at]);
@@ -116,11 +116,11 @@ impl Work for Triad {
             for (value, n) in [(a[at], 2), (b[at], 1), (c[at], 0)] {
                 let right = closed(first, second, 3 * ROUNDS as i32 + 1 - n);
                 if !near(value, right, 1e-12 * right) {
-                    return Err(format!("element {at} of the pattern is {value}, not {right}"));
+                    return Err(format!("pattern element {at} is {value}, not {right}"));
                 }
             }
         }
-        let mut sum = Sum::new();
+        let mut sum = Checksum::new();
         for (array, right) in self.arrays.iter().zip([a, b, c]) {
             for (number, part) in array.chunks(PATTERN).enumerate() {
                 if let Some(at) = part.iter().zip(&right).position(|(value, right)| value != right) {
@@ -157,21 +157,21 @@ mod tests {
         let arrays = [0; 3].map(|_| arena.f64s(5000).expect("arena"));
         let mut triad = Triad { arrays, patterns, steps: Steps::default() };
         triad.iterate();
-        let right = triad.answer()?;
+        let right = triad.verify()?;
         for (array, at, bit) in [(0, 0, 0), (1, 4999, 1), (2, 1024, 40), (0, 3000, 63)] {
             let value = &mut triad.arrays[array][at];
             *value = f64::from_bits(value.to_bits() ^ (1 << bit));
-            assert!(triad.answer().is_err());
+            assert!(triad.verify().is_err());
             triad.iterate();
-            assert_eq!(triad.answer(), Ok(right));
+            assert_eq!(triad.verify(), Ok(right));
         }
         triad.work();
-        assert_eq!(triad.answer(), Ok(right), "without wide vectors");
+        assert_eq!(triad.verify(), Ok(right), "without wide vectors");
         Ok(())
     }
 
     #[test]
-    fn fills_the_room() -> Result<()> {
+    fn fills_the_arena() -> Result<()> {
         for bytes in [1 << 20, 16 << 20, (17 << 20) + 12345] {
             let used = make(&mut Arena::new(bytes))?.bytes();
             assert!(used <= bytes && used * 10 > bytes * 9);
@@ -181,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn stored_answer() -> Result<()> {
+    fn expected_checksum() -> Result<()> {
         let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
         work.iterate();
-        assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
+        assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum), "{:x?}", work.verify());
         Ok(())
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Finite differences in time on staggered grids (Yee, "Numerical Solution of Initial Boundary
 //! Value Problems Involving Maxwell's Equations in Isotropic Media", 1966): electric fields on the
-//! edges of cells, magnetic on their faces, each in turn a step on by the other's curl.
+//! edges of cells, magnetic on their faces, advanced alternately by the other's curl.
 //! 549.fotonik3d is this. Sines and cosines that fit the box solve the difference equations
 //! exactly, and swing with a frequency of which only the cosine is needed.
-use super::{Character, Component, Sum, Work, ids};
-use crate::widest::widest;
+use super::{Character, Checksum, Component, Work, ids};
+use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
 use sys::steps::Steps;
@@ -24,7 +24,7 @@ pub(super) const COMPONENT: Component = Component {
     character: Character::Bandwidth,
     units: "cell updates",
     reference: 228.0,
-    answer: 0x9687_d965_c8d0_a2e6,
+    expected_checksum: 0x9687_d965_c8d0_a2e6,
     make,
 };
 
@@ -56,7 +56,7 @@ impl Shape {
     fn within(bytes: u64) -> Result<Shape> {
         let cells = usize::try_from(bytes / 48)?.saturating_sub(512 + 512);
         if cells < 20_000 {
-            bail!("waves need 1 MiB");
+            bail!("waves need at least 1 MiB; the arena has {bytes} bytes");
         }
         let x = (1..).take_while(|side| side * side * side <= cells).count() / LANES * LANES;
         let rows = cells / (x + LANES);
@@ -235,7 +235,7 @@ impl Waves {
 
 impl Work for Waves {
     fn iterate(&mut self) {
-        widest(
+        with_widest_vectors(
             #[inline(always)]
             || self.work(),
         );
@@ -243,8 +243,8 @@ impl Work for Waves {
     fn units(&self) -> u64 {
         (self.shape.sides.iter().product::<usize>() * STEPS) as u64
     }
-    fn answer(&mut self) -> Result<u64, String> {
-        let mut sum = Sum::new();
+    fn verify(&mut self) -> Result<u64, String> {
+        let mut sum = Checksum::new();
         let after = self.modes.each_ref().map(|mode| mode.after(STEPS));
         for (field, array) in self.grid[self.skip..].chunks_exact(self.shape.stride).enumerate() {
             for (y, z) in self.shape.rows() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// Values and names are cut beyond this many bytes.
-pub const LONGEST: usize = 4096;
+pub const MAX_BYTES: usize = 4096;
 /// More variables than this define nobody's profile.
 const MOST_VARIABLES: usize = 1000;
 /// More of these in a file are no profile either.
@@ -45,7 +45,7 @@ pub fn parse(text: &str, before: &str) -> Ini {
         if let Some((depth, last)) = depth.zip(ini.entries.last_mut())
             && indent > depth
         {
-            if last.value.len() + line.len() < LONGEST {
+            if last.value.len() + line.len() < MAX_BYTES {
                 last.value.push(' ');
                 last.value.push_str(line);
                 last.value = last.value.trim().to_string();
@@ -90,7 +90,7 @@ fn uncommented(line: &str) -> &str {
 
 fn cut(text: &str) -> String {
     let text = text.trim();
-    let mut end = text.len().min(LONGEST);
+    let mut end = text.len().min(MAX_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -149,7 +149,7 @@ impl Variables {
                     found.value.push_str("${");
                 }
             }
-            if found.value.len() > LONGEST {
+            if found.value.len() > MAX_BYTES {
                 // What becomes that long was made to become long.
                 return Expanded { value: cut(value), ..found };
             }

@@ -63,9 +63,8 @@ fn named(setting: &Setting) -> Result<String, String> {
 fn sysctl(name: &str) -> String {
     // With a slash first, slashes part and dots belong to names.
     let slashes = name.find(['/', '.']).is_some_and(|at| name[at..].starts_with('/'));
-    let dotted: String = match slashes {
-        true => name
-            .chars()
+    let dotted: String = if slashes {
+        name.chars()
             .map(|c| {
                 if c == '/' {
                     '.'
@@ -75,8 +74,9 @@ fn sysctl(name: &str) -> String {
                     c
                 }
             })
-            .collect(),
-        false => name.to_string(),
+            .collect()
+    } else {
+        name.to_string()
     };
     match dotted.as_str() {
         "kernel.numa_balancing" => "numa_balancing".to_string(),

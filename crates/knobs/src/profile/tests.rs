@@ -46,8 +46,7 @@ fn says(profile: &Profile, words: &str) -> bool {
     profile.remarks.iter().any(|remark| remark.contains(words))
 }
 
-const BASE: &str = "# a comment\n[main]\nsummary=Broad\n[variables]\nswap=10\n[cpu]\ngovernor=performance\n\
-                    [sysctl]\nvm.dirty_ratio = 40   # as before\nvm.swappiness=${swap}\nnet.core.somaxconn=>2048\n";
+const BASE: &str = "# a comment\n[main]\nsummary=Broad\n[variables]\nswap=10\n[cpu]\ngovernor=performance\n[sysctl]\nvm.dirty_ratio = 40   # as before\nvm.swappiness=${swap}\nnet.core.somaxconn=>2048\n";
 
 #[test]
 fn what_includes_comes_over_what_is_included() {
@@ -110,8 +109,7 @@ fn included_twice_in_a_circle_and_not_at_all() {
 #[test]
 fn sections_that_say_something_of_themselves() {
     let base = "[main]\n[sysctl]\na.b=1\nc.d=2\n[x]\ntype=sysctl\ne.f=3\n[disk]\ndevices=sd*\nreadahead=>4096\n[vm]\ntransparent_hugepages=always\n";
-    let own = "[main]\ninclude=base\n[sysctl]\ndrop=c.d\na.b=5\n[vm]\nreplace=true\n[disk]\nenabled=false\n\
-               [vm.arm]\ntype=vm\nuname_regex=aarch64\ntransparent_hugepages=never\n[script]\nscript=${i:PROFILE_DIR}/x.sh\npriority=5\n";
+    let own = "[main]\ninclude=base\n[sysctl]\ndrop=c.d\na.b=5\n[vm]\nreplace=true\n[disk]\nenabled=false\n[vm.arm]\ntype=vm\nuname_regex=aarch64\ntransparent_hugepages=never\n[script]\nscript=${i:PROFILE_DIR}/x.sh\npriority=5\n";
     let found = profile(&[("base", base), ("own", own)], "own");
     assert_eq!(settings(&found), [("sysctl", "a.b", "5"), ("x", "e.f", "3")]);
     assert_eq!(knob_name(&found.settings[1]).as_deref(), Some("e.f"));
@@ -233,8 +231,7 @@ fn what_differs() {
                          kernel.pid_max = 100\nkernel.sem = 250\t32000\nvm.x = 1\n",
     );
     let after = text(
-        "[scheduler]\nsched_min_granularity_ns=10000000\n[sysctl]\nvm.swappiness=10\nnet.core.somaxconn=>2048\n\
-                      kernel.pid_max=>4194304\nkernel.sem = 250 32000\n[bootloader]\ncmdline=+quiet\n",
+        "[scheduler]\nsched_min_granularity_ns=10000000\n[sysctl]\nvm.swappiness=10\nnet.core.somaxconn=>2048\nkernel.pid_max=>4194304\nkernel.sem = 250 32000\n[bootloader]\ncmdline=+quiet\n",
     );
     let found = differences(&before, &after);
     let words: Vec<(&str, Option<&str>, Option<&str>, bool)> = found

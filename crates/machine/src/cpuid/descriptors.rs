@@ -1,4 +1,4 @@
-//! Cache descriptors of leaf 2: all that Intel processors before leaf 4 tell.
+//! Cache descriptors of leaf 2: all that Intel processors before leaf 4 report.
 //!
 //! Source: Intel SDM volume 2, CPUID leaf 2. Only the descriptors of processors without leaf 4 are
 //! here; later ones answer "see leaf 4".

@@ -40,7 +40,8 @@ pub(super) fn place(leaves: &Leaves, ids: Ids) -> Option<Place> {
     Some(place)
 }
 
-/// Packages and cores before x2APIC: leaf 1 tells the ids of a package, leaf 4 those of its cores.
+/// Packages and cores before x2APIC: leaf 1 reports the ids of a package, leaf 4 those of its
+/// cores.
 fn legacy(leaves: &Leaves, place: &mut Place) -> Option<u32> {
     let (id, logical) = leaves.legacy_ids()?;
     let package = order(logical);

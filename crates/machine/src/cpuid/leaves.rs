@@ -13,11 +13,11 @@ struct Line {
 }
 
 /// No CPU has more leaves than this; a hostile dump may.
-const MOST_LINES: usize = 4096;
+const MAX_LINES: usize = 4096;
 
 impl Leaves {
     pub fn parse(text: &str) -> Leaves {
-        Leaves(text.lines().take(MOST_LINES).filter_map(line).collect())
+        Leaves(text.lines().take(MAX_LINES).filter_map(line).collect())
     }
 
     pub fn is_empty(&self) -> bool {

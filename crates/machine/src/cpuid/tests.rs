@@ -103,7 +103,8 @@ fn amd(id: u32, signature: u32, logical: u32, cores: u32, l3: u32) -> Vec<String
 
 #[test]
 fn amd_before_topology_extensions() {
-    // K8 with two cores, no core id size told: packages by the number of cores; L1 and L2 private.
+    // K8 with two cores, no core id size: packages by the number of cores; L1 and L2
+    // private.
     let k8: Vec<Vec<String>> = (0..4).map(|id| amd(id, 0x40f12, 2, 1, 0)).collect();
     let (packages, cores, caches) = shape(&dump(&k8));
     assert_eq!((packages, cores, caches.len()), (2, 4, 4));
@@ -233,7 +234,7 @@ fn garbage_is_unknown() {
 
 #[test]
 fn ids_that_repeat_tell_nothing_and_narrow_ids_stand_in() {
-    // The extended leaf says the same of all; leaf 1 tells them apart.
+    // The extended leaf says the same of all; leaf 1 distinguishes them.
     let cpu = |id: u32| {
         vec![
             vendor(0xb, b"GenuineIntel"),

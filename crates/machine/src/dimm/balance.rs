@@ -123,18 +123,18 @@ impl<'a> Placed<'a> {
         });
         self.unbalanced = true;
         let is_known = facts.controllers_source().is_some();
-        let (severity, confidence) = match slight || !is_known {
-            true => (Severity::Note, Confidence::Low),
-            false => (Severity::Problem, Confidence::High),
+        let (severity, confidence) = if slight || !is_known {
+            (Severity::Note, Confidence::Low)
+        } else {
+            (Severity::Problem, Confidence::High)
         };
         if (slight || !is_known) && self.sockets.len() == uneven.len() {
             self.confidence = Confidence::Low;
         }
-        let costs = match is_known {
-            true => {
-                "addresses cannot interleave over all channels, so bandwidth depends on which memory a program gets"
-            }
-            false => "Assay knows no document about its cost on this generation of processors",
+        let costs = if is_known {
+            "addresses cannot interleave over all channels, so bandwidth depends on which memory a program gets"
+        } else {
+            "Assay knows no document about its cost on this generation of processors"
         };
         let text = format!(
             "the memory controllers of a socket have different numbers of modules ({sockets}): {costs}"
@@ -245,7 +245,7 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Whether one interleave set covers so many channels, though they cannot be the same of each
+/// Whether one interleave set covers this many channels, though they cannot be the same of each
 /// controller: six of eight on four controllers.
 fn is_one_set(socket: &SocketMemory, facts: &Facts) -> bool {
     let used = socket.channels_populated as u32;

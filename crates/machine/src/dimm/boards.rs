@@ -1,8 +1,8 @@
-//! Slots by number on boards whose manuals tell which numbers share a channel, a rule a family of
+//! Slots by number on boards whose manuals say which numbers share a channel, a rule a family of
 //! boards.
 
+mod inferred;
 mod slots;
-mod told;
 
 use super::cpus::Family::{
     self, BroadwellEp, CascadeLake, CooperLake, Core, EmeraldRapids, Genoa, HaswellEp, IceLake, IvyBridgeEn,
@@ -18,7 +18,7 @@ use slots::{
     PAIRS_EIGHT,
 };
 
-pub(super) use told::RULES as TOLD;
+pub(super) use inferred::RULES as INFERRED;
 
 const SKYLAKE_BOARDS: &[Family] = &[Skylake, CascadeLake, CooperLake];
 const FOUR_CHANNELS: &[Family] = &[SandyBridgeEp, IvyBridgeEp, HaswellEp, BroadwellEp];

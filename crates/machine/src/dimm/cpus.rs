@@ -12,7 +12,6 @@ use Family::{
     Turin, Xeon6Large, Xeon6Small, XeonD1500, XeonD1700, XeonD2000, XeonE, XeonW2000, XeonW3000,
 };
 
-pub use super::models::cpu;
 pub use limits::SPEED_SOURCE;
 
 /// A family of server processors that differs from others in its memory controllers.

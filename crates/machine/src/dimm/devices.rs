@@ -1,9 +1,10 @@
-//! What tables list beside modules of memory, and what they say of modules and no module can mean.
+//! What tables list beside modules of memory, and what they say about modules and no module can
+//! mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::balance::{gib, listed};
-use super::{Dimm, Holds, Tables};
+use super::{DeviceUse, Dimm, Tables};
 
 /// Kinds of devices that hold firmware, whatever slot they claim.
 const FIRMWARE: [&str; 5] = ["ROM", "FLASH", "EEPROM", "FEPROM", "EPROM"];
@@ -21,10 +22,10 @@ const POSSIBLE: [(&str, u32, u32); 5] = [
     ("DDR4", 1333, 5600),
     ("DDR5", 3200, 14_400),
 ];
-/// Of a module whose kind is not told: SDRAM before DDR ran at 66.
+/// Of a module whose kind is unknown: SDRAM before DDR ran at 66.
 const POSSIBLE_OF_ALL: (u32, u32) = (66, 14_400);
 
-/// Bits that a module of a DDR kind moves at once; what is told beyond is error correction.
+/// Bits that a module of a DDR kind moves at once; what is reported beyond is error correction.
 const DATA_BITS: u16 = 64;
 
 /// Takes out of the modules what is none, and of their words what cannot be, with a remark of each.
@@ -41,7 +42,7 @@ pub(super) fn sort_out(tables: &mut Tables) {
         "ROM or flash devices were left out",
     ));
     remarks.extend(count(
-        taken(tables, |dimm| dimm.holds == Holds::Others || is_of_chip(dimm)),
+        taken(tables, |dimm| dimm.holds == DeviceUse::Others || is_of_chip(dimm)),
         "one device that is not system memory (video, cache, flash) was left out",
         "devices that are not system memory (video, cache, flash) were left out",
     ));
@@ -61,8 +62,8 @@ pub(super) fn sort_out(tables: &mut Tables) {
     apart("memory on a PCIe card", taken(tables, is_on_card));
     apart("memory on the processor's package (HBM)", taken(tables, is_on_package));
     // Where all memory is on dies, those are what the channels hold.
-    if tables.dimms.iter().any(|dimm| dimm.is_memory() && dimm.holds == Holds::Modules) {
-        apart("memory on dies", taken(tables, |dimm| dimm.holds == Holds::Dies));
+    if tables.dimms.iter().any(|dimm| dimm.is_memory() && dimm.holds == DeviceUse::Modules) {
+        apart("memory on dies", taken(tables, |dimm| dimm.holds == DeviceUse::Dies));
     }
     tables.dmi.is_virtual |= tables.dimms.iter().any(is_invented);
     remarks.extend(impossible_speeds(&mut tables.dimms));
@@ -89,7 +90,7 @@ fn is_of_chip(dimm: &Dimm) -> bool {
 /// Whether a device is one of ordinary memory by its own words.
 pub(super) fn is_module(dimm: &Dimm) -> bool {
     let is_other = [is_firmware, is_of_chip, is_cxl, is_on_card, is_on_package].iter().any(|is| is(dimm));
-    !is_other && matches!(dimm.holds, Holds::Modules | Holds::Dies)
+    !is_other && matches!(dimm.holds, DeviceUse::Modules | DeviceUse::Dies)
 }
 
 /// Whether a word of either of its names begins so.
@@ -102,7 +103,7 @@ fn is_named(dimm: &Dimm, begin: &str) -> bool {
 }
 
 fn is_cxl(dimm: &Dimm) -> bool {
-    dimm.holds == Holds::Cxl || is_named(dimm, "CXL")
+    dimm.holds == DeviceUse::Cxl || is_named(dimm, "CXL")
 }
 
 fn is_on_card(dimm: &Dimm) -> bool {
@@ -151,14 +152,14 @@ fn impossible_speeds(dimms: &mut [Dimm]) -> Vec<String> {
 /// Widths that count the bits of error correction as data.
 fn too_wide(dimms: &mut [Dimm]) -> Option<String> {
     let is_ddr = |dimm: &&mut Dimm| dimm.kind.as_ref().is_none_or(|kind| kind.starts_with("DDR"));
-    let mut told = BTreeSet::new();
+    let mut wide = BTreeSet::new();
     for dimm in dimms.iter_mut().filter(is_ddr) {
-        told.extend(dimm.data_width_bits.filter(|bits| *bits > DATA_BITS && *bits < 2 * DATA_BITS));
+        wide.extend(dimm.data_width_bits.filter(|bits| *bits > DATA_BITS && *bits < 2 * DATA_BITS));
         dimm.data_width_bits =
             dimm.data_width_bits.map(|bits| if bits < 2 * DATA_BITS { bits.min(DATA_BITS) } else { bits });
     }
-    let widths = listed(told.iter().map(u16::to_string));
-    (!told.is_empty()).then(|| {
+    let widths = listed(wide.iter().map(u16::to_string));
+    (!wide.is_empty()).then(|| {
         format!(
             "the firmware reports a data width of {widths} bits, error correction included: {DATA_BITS} are \
                  used"
@@ -175,13 +176,13 @@ pub(super) fn bound_speeds(dimms: &mut [Dimm], limit: Option<u32>) -> Option<Str
             .speed_mts
             .zip(dimm.configured_mts)
             .is_some_and(|(rated, runs)| rated.abs_diff(2 * runs) <= 2);
-        let told = if is_clock { dimm.speed_mts } else { dimm.configured_mts.or(dimm.speed_mts) };
+        let reported = if is_clock { dimm.speed_mts } else { dimm.configured_mts.or(dimm.speed_mts) };
         // Some boards drive a step more than the processor's page says.
         let runs = dimm.configured_mts.zip(limit);
         let is_step = runs.is_some_and(|(runs, limit)| runs <= limit + limit / 10);
         beyond.extend(runs.filter(|_| !is_step));
         dimm.most_mts =
-            told.map(|told| limit.filter(|_| !is_step || is_clock).map_or(told, |limit| told.min(limit)));
+            reported.map(|mts| limit.filter(|_| !is_step || is_clock).map_or(mts, |limit| mts.min(limit)));
     }
     beyond.first().map(|(runs, limit)| {
         format!(
@@ -191,7 +192,7 @@ pub(super) fn bound_speeds(dimms: &mut [Dimm], limit: Option<u32>) -> Option<Str
     })
 }
 
-/// Modules of one part number have one rated speed; where the firmware tells several, it is not
+/// Modules of one part number have one rated speed; where the firmware reports several, it is not
 /// used.
 fn contradicting_speeds(dimms: &mut [Dimm]) -> Vec<String> {
     let mut rated: BTreeMap<(Option<String>, String), BTreeSet<u32>> = BTreeMap::new();
@@ -242,18 +243,18 @@ mod tests {
             let tables = sorted_out(vec![dimm("A1", "DDR4", 2400, 2400), dimm("BIOS", kind, 33, 33)]);
             assert_eq!((tables.dimms.len(), tables.remarks.len()), (1, 1), "{kind}");
         }
-        let flexible = Dimm { holds: Holds::Cxl, ..dimm("SLOT9", "DDR5", 4800, 4800) };
+        let flexible = Dimm { holds: DeviceUse::Cxl, ..dimm("SLOT9", "DDR5", 4800, 4800) };
         let tables =
             sorted_out(vec![dimm("A1", "DDR5", 4800, 4800), flexible, dimm("CXL1", "DDR5", 4800, 4800)]);
         assert_eq!(tables.dimms.len(), 1);
         assert!(tables.remarks[0].contains("2 devices, 32 GiB (SLOT9, CXL1)"), "{:?}", tables.remarks);
         for (other, is_left) in [
             (Dimm { bank: "P0_CXL_A".to_string(), ..dimm("X", "DDR5", 4800, 4800) }, false),
-            (Dimm { holds: Holds::Others, ..dimm("VGA", "DDR4", 2400, 2400) }, false),
+            (Dimm { holds: DeviceUse::Others, ..dimm("VGA", "DDR4", 2400, 2400) }, false),
             (dimm("CPU0_HBM1", "HBM2", 3200, 3200), false),
             (dimm("PCIE1", "DDR5", 4800, 4800), false),
             (Dimm { bank: "PCIe Slot 3".to_string(), ..dimm("M0", "DDR5", 4800, 4800) }, false),
-            (Dimm { holds: Holds::Dies, ..dimm("U1", "DDR5", 4800, 4800) }, false),
+            (Dimm { holds: DeviceUse::Dies, ..dimm("U1", "DDR5", 4800, 4800) }, false),
             (dimm("EXCXLENT", "DDR5", 4800, 4800), true),
             (dimm("APCIE", "DDR5", 4800, 4800), true),
         ] {
@@ -265,7 +266,7 @@ mod tests {
 
     #[test]
     fn where_all_memory_is_on_dies_it_is_the_memory() {
-        let die = |name: &str| Dimm { holds: Holds::Dies, ..dimm(name, "LPDDR5", 6400, 6400) };
+        let die = |name: &str| Dimm { holds: DeviceUse::Dies, ..dimm(name, "LPDDR5", 6400, 6400) };
         let tables = sorted_out(vec![die("U1"), die("U2")]);
         assert_eq!((tables.dimms.len(), tables.remarks), (2, Vec::new()));
         let empty = Dimm { size_bytes: Some(0), ..dimm("A1", "DDR5", 0, 0) };

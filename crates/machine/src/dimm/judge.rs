@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::balance::{Placed, finding, gib, listed};
 use super::cpus::{Cpu, Facts, SPEED_SOURCE};
-use super::place::{self, Why};
+use super::place::{self, Unplaced};
 use super::platforms::Rule;
 use super::population::{Confidence, DimmFinding, Population, SocketMemory};
 use super::speed::{self, Cause, Slow};
@@ -145,7 +145,7 @@ fn persistent(tables: &Tables) -> Option<String> {
 
 const NOT_JUDGED: &str = "so the placement is not judged";
 
-/// Whether all slots are listed, as far as the list tells.
+/// Whether all slots are listed, as far as known.
 fn is_whole(tables: &Tables) -> bool {
     let missing = tables.missing;
     tables.cut.is_none() && missing.slots == 0 && (missing.perhaps == 0 || tables.is_ended)
@@ -158,7 +158,7 @@ fn working<'a>(tables: &'a Tables, rule: &Rule) -> impl Iterator<Item = u32> + u
     tables.processors.iter().enumerate().take(most).filter(works).map(|(number, _)| number as u32)
 }
 
-/// Why it is not known which channels are empty, though slots are told apart by channel.
+/// Why it is not known which channels are empty, though slots are distinguished by channel.
 fn unknown_channels(tables: &Tables, facts: Option<&Facts>, rule: &Rule) -> Option<String> {
     if !is_whole(tables) {
         return None;
@@ -214,7 +214,7 @@ fn listing(tables: &Tables) -> Vec<String> {
     remarks
 }
 
-/// The true reason why slots are not told apart by channel.
+/// The true reason why slots are unknown apart by channel.
 fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
     let system = tables.dmi.vendor.is_some() || tables.dmi.board_vendor.is_some();
     let lacking = match (system, !tables.processors.is_empty() || cpu.is_some()) {
@@ -232,8 +232,8 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
     let cut = |text: &str| text.chars().take(60).collect::<String>();
     let version = tables.processors.iter().find_map(|processor| processor.version.as_deref());
     let why = match place::why_not(tables, cpu) {
-        Why::Names => "Assay has no rule for this platform's slots".to_string(),
-        Why::Processor => match version {
+        Unplaced::Names => "Assay has no rule for this platform's slots".to_string(),
+        Unplaced::Processor => match version {
             Some(version) => {
                 format!("Assay does not know the processor \"{}\" and has no rule for slots", cut(version))
             }
@@ -241,13 +241,13 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
                 "the tables do not name the processor model, which decides the rule for slots".to_string()
             }
         },
-        Why::OtherProcessors => {
+        Unplaced::OtherProcessors => {
             "Assay knows this platform only with other processors and has no rule for slots".to_string()
         }
-        Why::Contradiction(rule) => {
+        Unplaced::Contradiction(rule) => {
             format!("the list contradicts the rule for its names ({}) with slots", rule.family)
         }
-        Why::Slots(rule, known, listed) => {
+        Unplaced::Slots(rule, known, listed) => {
             let known: Vec<String> = known.iter().map(usize::to_string).collect();
             format!(
                 "the rule for such names ({}) needs {} slots per processor, but the text lists {listed} slots",
@@ -255,7 +255,7 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
                 known.join(" or ")
             )
         }
-        Why::Stray(rule, name) => {
+        Unplaced::Stray(rule, name) => {
             return format!(
                 "the device \"{}\" fits no slot of this platform's rule ({}) and may not be a module: the \
                  placement is not judged",
@@ -263,7 +263,7 @@ fn why_not_placed(tables: &Tables, cpu: Option<Cpu>) -> String {
                 rule.family
             );
         }
-        Why::Twice(name) => {
+        Unplaced::Twice(name) => {
             format!(
                 "the slot \"{}\" is listed twice, as if the text joined two printouts of slots",
                 cut(&name)
@@ -335,7 +335,7 @@ fn modules(memory: &[&Dimm]) -> Vec<DimmFinding> {
         if groups.len() < 2 {
             return;
         }
-        // What is not told of some modules may be the same all the same.
+        // What is unknown of some modules may be the same all the same.
         let known = groups.keys().flatten().count();
         let confidence = if known < 2 { Confidence::Low } else { Confidence::High };
         let words = groups.iter().take(6).map(|(value, count)| {
@@ -377,7 +377,7 @@ fn below_rated(slow: &[Slow], cpu_limit: Option<u32>) -> Vec<DimmFinding> {
                 let why = "half of it, perhaps the clock (two transfers per cycle) and not the transfer rate";
                 (why.to_string(), Severity::Note, Confidence::Low)
             }
-            Cause::Untold(why) => (why.clone(), Severity::Note, Confidence::Low),
+            Cause::Unknown(why) => (why.clone(), Severity::Note, Confidence::Low),
             Cause::Unexplained => {
                 let drives = cpu_limit.map(|limit| format!("; the processor drives {limit} MT/s"));
                 let why = format!(

@@ -60,7 +60,7 @@ fn scalable(words: &[&str]) -> Option<(Family, u32)> {
     Some((family, number))
 }
 
-/// The ending of the model tells how many channels there are.
+/// The ending of the model gives how many channels there are.
 fn ampereone(word: &str) -> Option<(Family, u32)> {
     match word.chars().last()? {
         'x' => Some((AmpereOne, 0)),
@@ -236,9 +236,10 @@ fn ryzen(words: &[&str]) -> Option<(Family, u32)> {
     if words.contains(&"threadripper") {
         let own = numbers().next().map_or(0, |(number, _)| number);
         let is_first = matches!(own / 1000, 1..=3);
-        return match words.contains(&"pro") {
-            true => Some((ThreadripperPro, own)),
-            false => is_first.then_some((Threadripper, own)),
+        return if words.contains(&"pro") {
+            Some((ThreadripperPro, own))
+        } else {
+            is_first.then_some((Threadripper, own))
         };
     }
     let is_desktops = |(number, rest): &(u32, &str)| {

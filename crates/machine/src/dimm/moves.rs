@@ -3,7 +3,7 @@
 //! Modules of one size that divide evenly over the sockets are moved: to the largest number of
 //! channels that one interleave set covers, spread over the controllers, keeping in place what can
 //! stay. Otherwise modules are added where channels hold less than the fullest one. Where a rule
-//! does not tell which slot of a channel is filled first, modules stay in the slots of their
+//! does not report which slot of a channel is filled first, modules stay in the slots of their
 //! channel.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,11 +32,10 @@ pub(super) fn remedy(
     let moved = if verdict == Balance::Unbalanced { board.moved(facts) } else { None };
     let advice = moved.or_else(|| board.added(facts))?;
     let is_choice = || board.sockets.values().flat_map(BTreeMap::values).any(|slots| slots.len() > 1);
-    Some(match !is_order_known && is_choice() {
-        true => {
-            format!("{advice}; the board's manual names the slot of a channel to fill first")
-        }
-        false => advice,
+    Some(if !is_order_known && is_choice() {
+        format!("{advice}; the board's manual names the slot of a channel to fill first")
+    } else {
+        advice
     })
 }
 
@@ -71,9 +70,10 @@ impl<'a> Board<'a> {
 
     /// A slot's name, with its bank's where the board's is that of several.
     fn name(&self, dimm: &Dimm) -> String {
-        match self.repeated.contains(dimm.name()) && !dimm.bank.is_empty() {
-            true => format!("{} {}", dimm.bank, dimm.name()),
-            false => dimm.name().to_string(),
+        if self.repeated.contains(dimm.name()) && !dimm.bank.is_empty() {
+            format!("{} {}", dimm.bank, dimm.name())
+        } else {
+            dimm.name().to_string()
         }
     }
 
@@ -138,9 +138,10 @@ impl<'a> Board<'a> {
             None => format!("each socket has {each} modules spread evenly over {} channels", used.first()?),
         };
         let more = if steps.len() > NAMES { " and so on" } else { "" };
-        let cost = match across && used.iter().any(|used| *used < facts.channels as usize) {
-            true => "; the same number of modules again would fill the other channels",
-            false => "",
+        let cost = if across && used.iter().any(|used| *used < facts.channels as usize) {
+            "; the same number of modules again would fill the other channels"
+        } else {
+            ""
         };
         Some(format!("move {}{more}: then {aim}{cost}", words.join(", ")))
     }

@@ -34,10 +34,7 @@ pub fn fields(pattern: &str, name: &str) -> Option<Fields> {
             Some(kind) => (kind, 1),
             None => (kind, 3),
         };
-        let (value, length) = match kind.ends_with("-letter") {
-            true => letter(rest)?,
-            false => number(rest, most)?,
-        };
+        let (value, length) = if kind.ends_with("-letter") { letter(rest)? } else { number(rest, most)? };
         rest = &rest[length..];
         let field = match kind {
             "any" | "any-letter" => continue,

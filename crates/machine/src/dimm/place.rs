@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cpus::{Cpu, Facts};
 use super::names::{Fields, fields};
-use super::platforms::{Layout, Rule, rules};
-use super::{Dimm, Processor, Tables, says_empty};
+use super::platforms::{Layout, Rule};
+use super::{Dimm, Processor, Tables, boards, says_empty, spoken};
 
-/// More slots a channel are no channel.
-const SLOTS_MOST: u32 = 4;
+/// More slots per channel are no channel.
+const MAX_SLOTS: u32 = 4;
 /// No board has more sockets than this whose slots stand in one table.
-const SOCKETS_MOST: u32 = 16;
+const MAX_SOCKETS: u32 = 16;
 
 /// Where a slot sits: socket, channel, slot in the channel.
 type Place = (u32, u32, u32);
@@ -37,8 +37,8 @@ pub(super) fn place(tables: &mut Tables, cpu: Option<Cpu>) -> Option<&'static Ru
     Some(rule)
 }
 
-/// Why slots cannot be told apart by channel.
-pub(super) enum Why {
+/// Why slots cannot be distinguished by channel.
+pub(super) enum Unplaced {
     /// No rule of this maker's boards is for such names.
     Names,
     /// There is one, but not for a processor that is unknown.
@@ -47,7 +47,7 @@ pub(super) enum Why {
     OtherProcessors,
     /// There is one, which the slots contradict.
     Contradiction(&'static Rule),
-    /// There is one for boards with so many slots a processor, of which others are listed.
+    /// There is one for boards with this many slots per processor, of which others are listed.
     Slots(&'static Rule, Vec<usize>, usize),
     /// There is one, which all slots follow but the one of this name.
     Stray(&'static Rule, String),
@@ -55,13 +55,13 @@ pub(super) enum Why {
     Twice(String),
 }
 
-pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
+pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Unplaced {
     let filled = || tables.dimms.iter().filter(|dimm| dimm.is_filled());
     let mut seen = BTreeSet::new();
     let is_named = |dimm: &&Dimm| !dimm.name().is_empty() && !says_empty(dimm.name());
     let mut named = tables.dimms.iter().filter(is_named);
     if let Some(dimm) = named.find(|dimm| !seen.insert((&dimm.locator, &dimm.bank))) {
-        return Why::Twice(dimm.name().to_string());
+        return Unplaced::Twice(dimm.name().to_string());
     }
     let family = cpu.map(|cpu| cpu.facts.family);
     let is_for =
@@ -77,15 +77,15 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
         let mut strays = own.iter().copied().filter(is_for).filter_map(|rule| {
             let strays: Vec<&Dimm> = filled().filter(|dimm| read(rule, dimm).is_none()).collect();
             let [stray] = strays.as_slice() else { return None };
-            (filled().count() > 2).then(|| Why::Stray(rule, stray.name().to_string()))
+            (filled().count() > 2).then(|| Unplaced::Stray(rule, stray.name().to_string()))
         });
-        return strays.next().unwrap_or(Why::Names);
+        return strays.next().unwrap_or(Unplaced::Names);
     }
     if cpu.is_none() {
-        return Why::Processor;
+        return Unplaced::Processor;
     }
     let Some(rule) = rules.iter().copied().find(is_for) else {
-        return Why::OtherProcessors;
+        return Unplaced::OtherProcessors;
     };
     if let Layout::Lists(lists) = rule.layout {
         let lengths: Vec<usize> = lists.iter().map(|list| list.len()).collect();
@@ -95,10 +95,10 @@ pub(super) fn why_not(tables: &Tables, cpu: Option<Cpu>) -> Why {
             *slots.entry((socket, fields.socket_letter)).or_default() += 1;
         }
         if let Some(count) = slots.into_values().find(|count| !lengths.contains(count)) {
-            return Why::Slots(rule, lengths, count);
+            return Unplaced::Slots(rule, lengths, count);
         }
     }
-    Why::Contradiction(rule)
+    Unplaced::Contradiction(rule)
 }
 
 fn made_by(tables: &Tables, rule: &Rule) -> bool {
@@ -148,7 +148,7 @@ fn read(rule: &Rule, dimm: &Dimm) -> Option<Fields> {
     Some(Fields { socket: Some(card / each), number: Some(number), ..fields })
 }
 
-/// Letters of channels from 0, of which some boards leave out the I, so that nobody reads a 1.
+/// Letters of channels from 0, of which some boards leave out the I, so that no one reads a 1.
 fn close_letters(read: &mut [Option<Fields>]) {
     let letters: BTreeSet<u32> = read.iter().flatten().filter_map(|fields| fields.channel_letter).collect();
     let i = u32::from(b'i' - b'a');
@@ -245,13 +245,13 @@ fn are_there(socket_of: &[Option<u32>], tables: &Tables, facts: Option<&Facts>) 
     let sockets = tables.processors.len() as u32;
     // Firmware may leave out a processor that is not there, and list its empty slots.
     let is_alone = facts.is_none_or(|facts| facts.family.is_alone());
-    let most = if sockets > 0 { sockets } else { SOCKETS_MOST };
+    let most = if sockets > 0 { sockets } else { MAX_SOCKETS };
     // No firmware sees a module of a socket without a processor.
     let is_vacant = |socket: u32| {
         tables.processors.get(socket as usize).is_some_and(|processor| processor.populated == Some(false))
     };
     tables.dimms.iter().zip(socket_of).all(|(dimm, socket)| {
-        let most = if dimm.is_filled() || is_alone { most } else { SOCKETS_MOST };
+        let most = if dimm.is_filled() || is_alone { most } else { MAX_SOCKETS };
         socket.is_none_or(|socket| socket < most && !(dimm.is_filled() && is_vacant(socket)))
     })
 }
@@ -315,9 +315,9 @@ impl<'a> Seats<'a> {
         Some((socket, channel, slot))
     }
 
-    /// Where a slot is whose name tells its channel.
+    /// Where a slot is whose name contains its channel.
     fn named(&self, fields: &Fields) -> Option<(u32, u32)> {
-        // A name that tells the socket has letters that begin anew, unless they go on.
+        // A name that contains the socket has letters that begin anew, unless they go on.
         let letter = || match (fields.channel_letter?, self.facts) {
             (letter, Some(facts)) => Some(letter % facts.channels),
             (letter, None) => {
@@ -363,7 +363,7 @@ fn row(number: u32, slots: u32, channels: u32) -> Option<(u32, u32)> {
 fn is_possible(places: &[Option<Place>], facts: Option<&Facts>) -> bool {
     let mut seen = BTreeSet::new();
     let most = facts.map_or(16, |facts| facts.channels);
-    places.iter().flatten().all(|place| place.1 < most && place.2 < SLOTS_MOST && seen.insert(*place))
+    places.iter().flatten().all(|place| place.1 < most && place.2 < MAX_SLOTS && seen.insert(*place))
 }
 
 /// What the node in a bank's string stands for.
@@ -418,4 +418,9 @@ impl Nodes {
             _ => channel,
         }
     }
+}
+
+/// All rules in the order in which they are tried.
+pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
+    boards::INFERRED.iter().chain(boards::RULES).chain(spoken::RULES)
 }

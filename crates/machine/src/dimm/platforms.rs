@@ -1,15 +1,14 @@
 //! How platforms name their slots: one rule for each family of boards, tried in order, those of
-//! makers (`boards`) before names that tell their channel themselves (`spoken`). A rule is data;
+//! makers (`boards`) before names that contain their channel (`spoken`). A rule is data;
 //! `place` applies it.
 
 use super::cpus::Family;
-use super::{boards, spoken};
 
 /// One family of boards.
 #[derive(Debug)]
 pub struct Rule {
     pub family: &'static str,
-    /// Beginnings of the system's or the board's maker, lower case; empty: anybody's.
+    /// Beginnings of the system's or the board's maker, lower case; empty: anyone's.
     pub vendors: &'static [&'static str],
     /// Words of the system's product name, lower case, or the board's whole name; empty: any.
     pub products: &'static [&'static str],
@@ -30,7 +29,8 @@ pub struct Rule {
     pub first_number: u32,
     /// For boards of one processor: names have no socket.
     pub is_alone: bool,
-    /// Slots of each processor, where nothing but the slot's number tells which one it belongs to.
+    /// Slots of each processor, where nothing but the slot's number shows which one it belongs
+    /// to.
     pub each: Option<u32>,
     /// Where slots sit on cards: cards of each processor and slots of a card; names count both
     /// from 1.
@@ -44,7 +44,7 @@ pub struct Rule {
     pub is_order_known: bool,
 }
 
-/// A rule of anybody's boards with any processors, sockets counted from 0.
+/// A rule of anyone's boards with any processors, sockets counted from 0.
 pub(super) const fn rule(family: &'static str, layout: Layout, source: &'static str) -> Rule {
     Rule {
         family,
@@ -173,9 +173,4 @@ pub enum Layout {
     Nodes,
     /// The same, where nodes share the channels evenly, whatever controllers there are.
     Halves,
-}
-
-/// All rules in the order in which they are tried.
-pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    boards::TOLD.iter().chain(boards::RULES).chain(spoken::RULES)
 }

@@ -60,7 +60,7 @@ pub struct DimmFinding {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SocketMemory {
     pub socket: u32,
-    /// The processor's name; null where the tables do not tell.
+    /// The processor's name; null where the tables do not report it.
     pub cpu: Option<String>,
     pub dimms: usize,
     pub bytes: u64,
@@ -70,7 +70,7 @@ pub struct SocketMemory {
     pub channels_total: Option<u32>,
     pub dimms_per_channel: BTreeMap<u32, usize>,
     pub bytes_per_channel: BTreeMap<u32, u64>,
-    /// Null where the processor's family has one controller or does not tell.
+    /// Null where the processor's family has one controller or does not report it.
     pub dimms_per_controller: Option<BTreeMap<u32, usize>>,
     pub controllers_total: Option<u32>,
     /// What the filled channels move at most together, GB/s; null where a speed is unknown.
@@ -82,7 +82,8 @@ pub struct SocketMemory {
 /// A judged population.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Population {
-    /// Null where no modules are told of, or where no rule says which channel a slot belongs to.
+    /// Null where no modules are reported, or where no rule says which channel a slot belongs
+    /// to.
     pub dimm_verdict: Option<Balance>,
     pub dimm_confidence: Option<Confidence>,
     /// The gravest first.
@@ -100,7 +101,7 @@ pub struct Population {
     pub dimm_remarks: Vec<String>,
     /// Sockets with a processor; empty where slots could not be placed.
     pub dimm_sockets: Vec<SocketMemory>,
-    /// Null where no modules are told of.
+    /// Null where no modules are reported.
     pub dimm_speed: Option<DimmSpeed>,
     pub dimm_arrays: Vec<MemoryArray>,
     pub dimm_ranges: Vec<MappedRange>,

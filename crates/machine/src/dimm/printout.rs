@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::arrays::{Arrays, Missing};
 use super::devices::is_module;
 use super::systems::of_one_system;
-use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
-use model::printout::{Structure, structures};
+use super::{DeviceUse, Dimm, MappedRange, MemoryArray, Processor, Tables, says_empty, stated};
+use model::dmidecode_text::{Structure, structures};
 use model::units;
 
 pub(super) fn parse(text: &str) -> Tables {
@@ -14,24 +14,25 @@ pub(super) fn parse(text: &str) -> Tables {
     let structures = of_one_system(structures(text), &mut tables.remarks);
     let mut slots: Vec<(Option<&str>, String)> = Vec::new();
     let arrays = structures.iter().filter(|one| one.kind == 16);
-    let arrays: BTreeMap<&str, Holds> = arrays.filter_map(|one| Some((one.handle?, holds(one)))).collect();
+    let arrays: BTreeMap<&str, DeviceUse> =
+        arrays.filter_map(|one| Some((one.handle?, holds(one)))).collect();
     for one in structures.iter().filter(|one| !one.fields.is_empty()) {
         let dmi = &mut tables.dmi;
         match one.kind {
             0 => {
-                keep(&mut dmi.bios_vendor, one.get(&["Vendor"]).and_then(told));
-                keep(&mut dmi.bios_version, one.get(&["Version"]).and_then(told));
-                keep(&mut dmi.bios_date, one.get(&["Release Date"]).and_then(told));
+                keep(&mut dmi.bios_vendor, one.get(&["Vendor"]).and_then(stated));
+                keep(&mut dmi.bios_version, one.get(&["Version"]).and_then(stated));
+                keep(&mut dmi.bios_date, one.get(&["Release Date"]).and_then(stated));
                 dmi.is_virtual |= one.get(&["System is a virtual machine"]).is_some();
             }
             1 => {
-                keep(&mut dmi.vendor, one.get(&["Manufacturer"]).and_then(told));
-                keep(&mut dmi.product, one.get(&["Product Name"]).and_then(told));
-                keep(&mut dmi.product_version, one.get(&["Version"]).and_then(told));
+                keep(&mut dmi.vendor, one.get(&["Manufacturer"]).and_then(stated));
+                keep(&mut dmi.product, one.get(&["Product Name"]).and_then(stated));
+                keep(&mut dmi.product_version, one.get(&["Version"]).and_then(stated));
             }
             2 => {
-                keep(&mut dmi.board_vendor, one.get(&["Manufacturer"]).and_then(told));
-                keep(&mut dmi.board, one.get(&["Product Name"]).and_then(told));
+                keep(&mut dmi.board_vendor, one.get(&["Manufacturer"]).and_then(stated));
+                keep(&mut dmi.board, one.get(&["Product Name"]).and_then(stated));
             }
             4 => tables.processors.extend(processor(one)),
             16 => tables.arrays.extend(array(one)),
@@ -52,33 +53,33 @@ pub(super) fn parse(text: &str) -> Tables {
 }
 
 /// Counts what arrays of modules announce and what is listed for them.
-fn missing(structures: &[Structure], holders: &BTreeMap<&str, Holds>) -> Missing {
+fn missing(structures: &[Structure], holders: &BTreeMap<&str, DeviceUse>) -> Missing {
     let mut arrays = Arrays::default();
-    for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == Holds::Modules) {
+    for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == DeviceUse::Modules) {
         let slots = array(one).and_then(|array| array.slots).unwrap_or(0);
         arrays.announce(one.handle.map(str::to_string), slots);
     }
     for one in structures.iter().filter(|one| one.kind == 17 && !one.fields.is_empty()) {
         let handle = one.get(&["Array Handle"]);
         let holder = handle.and_then(|handle| holders.get(handle)).copied().unwrap_or_default();
-        if holder == Holds::Modules {
+        if holder == DeviceUse::Modules {
             arrays.list(handle, is_module(&dimm(one, holder)));
         }
     }
     arrays.missing()
 }
 
-fn holds(array: &Structure) -> Holds {
+fn holds(array: &Structure) -> DeviceUse {
     let says = |field: &str| array.get(&[field]).unwrap_or("").to_ascii_lowercase();
     let purpose = says("Use");
     match says("Location").starts_with("cxl") {
-        true => Holds::Cxl,
+        true => DeviceUse::Cxl,
         _ if ["video memory", "flash memory", "non-volatile ram", "cache memory"]
             .contains(&purpose.as_str()) =>
         {
-            Holds::Others
+            DeviceUse::Others
         }
-        _ => Holds::Modules,
+        _ => DeviceUse::Modules,
     }
 }
 
@@ -100,7 +101,7 @@ fn processor(one: &Structure) -> Option<Processor> {
     };
     (kind == "Central Processor" || kind == "Unknown").then(|| Processor {
         designation: one.get(&["Socket Designation"]).unwrap_or("").to_string(),
-        version: one.get(&["Version"]).and_then(told),
+        version: one.get(&["Version"]).and_then(stated),
         populated,
         is_disabled,
     })
@@ -114,17 +115,17 @@ fn array(one: &Structure) -> Option<MemoryArray> {
     })
 }
 
-fn dimm(one: &Structure, array: Holds) -> Dimm {
+fn dimm(one: &Structure, array: DeviceUse) -> Dimm {
     let width = |name: &str| {
         let words = one.get(&[name])?.split_whitespace().next()?;
         words.parse().ok().filter(|bits: &u16| *bits > 0)
     };
-    let stated = one.get(&["Size"]).unwrap_or("");
-    let size_bytes = size(stated);
+    let size_text = one.get(&["Size"]).unwrap_or("");
+    let size_bytes = size(size_text);
     // `Not Installed` is of dmidecode before 2.0 and of firmware's own printouts.
     let named = ["Locator", "Bank Locator", "Part Number", "Manufacturer"];
-    let is_empty = stated == "None"
-        || says_empty(stated)
+    let is_empty = size_text == "None"
+        || says_empty(size_text)
         || size_bytes.is_none() && named.iter().any(|field| one.get(&[field]).is_some_and(says_empty));
     let detail = one.get(&["Type Detail"]).unwrap_or("");
     let technology = one.get(&["Memory Technology"]).unwrap_or("").to_ascii_lowercase();
@@ -137,19 +138,19 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         configured_mts: one.get(&["Configured Memory Speed", "Configured Clock Speed"]).and_then(speed),
         data_width_bits: width("Data Width"),
         total_width_bits: width("Total Width"),
-        kind: one.get(&["Type"]).and_then(told),
+        kind: one.get(&["Type"]).and_then(stated),
         ranks: one.get(&["Rank"]).and_then(|ranks| ranks.parse().ok()).filter(|ranks| *ranks > 0),
-        part: one.get(&["Part Number"]).and_then(told),
-        manufacturer: one.get(&["Manufacturer"]).and_then(told),
+        part: one.get(&["Part Number"]).and_then(stated),
+        manufacturer: one.get(&["Manufacturer"]).and_then(stated),
         load_reduced: buffer(detail.contains("LRDIMM"), detail.contains("Registered (Buffered)")),
         holds: match name(&["Form Factor"]).to_ascii_uppercase().as_str() {
-            form if form.starts_with("CXL") => Holds::Cxl,
-            "DIE" if array == Holds::Modules => Holds::Dies,
+            form if form.starts_with("CXL") => DeviceUse::Cxl,
+            "DIE" if array == DeviceUse::Modules => DeviceUse::Dies,
             // A chip that is of no kind of memory.
-            "CHIP" if matches!(one.get(&["Type"]), Some("Other" | "Unknown")) => Holds::Others,
+            "CHIP" if matches!(one.get(&["Type"]), Some("Other" | "Unknown")) => DeviceUse::Others,
             _ => array,
         },
-        is_untold: stated.is_empty() && !is_empty,
+        is_untold: size_text.is_empty() && !is_empty,
         persistent: one.get(&["Type"]) == Some("Logical non-volatile device")
             || technology.contains("non-volatile")
             || technology.contains("optane")
@@ -160,7 +161,7 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
     }
 }
 
-/// Load-reduced, registered, or not told.
+/// Load-reduced, registered, or unknown.
 pub(super) fn buffer(load_reduced: bool, registered: bool) -> Option<bool> {
     (load_reduced || registered).then_some(load_reduced)
 }
@@ -298,10 +299,10 @@ mod tests {
             )
         };
         for (at, purpose, holds) in [
-            ("System Board Or Motherboard", "System Memory", Holds::Modules),
-            ("CXL Add-on Card", "System Memory", Holds::Cxl),
-            ("System Board Or Motherboard", "Flash Memory", Holds::Others),
-            ("PCI Add-on Card", "Video Memory", Holds::Others),
+            ("System Board Or Motherboard", "System Memory", DeviceUse::Modules),
+            ("CXL Add-on Card", "System Memory", DeviceUse::Cxl),
+            ("System Board Or Motherboard", "Flash Memory", DeviceUse::Others),
+            ("PCI Add-on Card", "Video Memory", DeviceUse::Others),
         ] {
             assert_eq!(
                 parse(&format!("{}{MODULE}", array(at, purpose))).dimms[0].holds,

@@ -5,9 +5,9 @@ use super::*;
 
 mod documents;
 mod dumps;
+mod inferred;
 mod makers;
 mod names;
-mod told;
 
 /// Where slots sit by their names: locator and bank, all filled.
 fn placed(vendor: &str, product: &str, cpus: &[&str], slots: &[(&str, &str)]) -> Vec<(u32, u32, u32)> {
@@ -69,7 +69,7 @@ fn hp_sixth_and_seventh_generation() {
     assert_eq!([channels("ABC"), channels("DEF"), channels("GHI")], [[0, 1, 2], [0, 1, 2], [0, 1, 2]]);
     assert_eq!(channels("ABDE"), [0, 1, 0, 1]);
     assert_eq!([of('A').2, of('D').2, of('G').2], [0, 1, 2]);
-    // BL460c: two slots a channel; its letters go A to C over the channels, too.
+    // BL460c: two slots per channel; its letters go A to C over the channels, too.
     let names = ["1D", "2A", "3E", "4B", "5F", "6C"].map(|name| format!("PROC 1 DIMM {name}"));
     let places = placed("HP", "ProLiant BL460c G6", &[X5660], &with_bank(&names, ""));
     assert_eq!(places, [(0, 0, 1), (0, 0, 0), (0, 1, 1), (0, 1, 0), (0, 2, 1), (0, 2, 0)]);
@@ -303,7 +303,7 @@ fn names_that_tell_channel_and_slot() {
             &[("P1_DIMM_A1", ""), ("P1_DIMM_H1", ""), ("P2_DIMM_J1", ""), ("P2_DIMM_M1", "")],
             &[(0, 0, 0), (0, 1, 0), (1, 2, 0), (1, 5, 0)],
         ),
-        // A socket that the bank tells, and channels without a slot's number.
+        // A socket that the bank names, and channels without a slot's number.
         (
             "Hyve",
             &[E5; 2],
@@ -404,7 +404,7 @@ fn names_that_do_not_tell_it_are_not_placed() {
             &["Intel(R) Xeon(R) CPU           X3430  @ 2.40GHz"][..],
             &[("DIMM_A1", ""), ("DIMM_A2", ""), ("DIMM_A3", ""), ("DIMM_A4", "")][..],
         ),
-        // Two processors, of which the names tell nothing.
+        // Two processors, which the names do not show.
         ("HPE", &["AMD Opteron(tm) X3216 APU"; 2], &[("DIMM 1", "CHANNEL A"), ("DIMM 2", "CHANNEL B")]),
         ("Nobody", &["Unknown CPU"; 2], &[("ChannelA-DIMM0", ""), ("ChannelE-DIMM0", "")]),
         // More channels than the processor has.
@@ -437,7 +437,7 @@ fn soldered_memory_has_no_slots() {
         let (dimms, judged) = judged(kind);
         assert_eq!((judged.dimm_verdict, dimms[3].channel), (None, None), "{kind}");
         assert!(judged.dimm_remarks[0].contains("soldered"), "{:?}", judged.dimm_remarks);
-        // What the names tell of channels holds: four of 32 bits.
+        // What the names say about channels holds: four of 32 bits.
         let channels = crate::channels(&dimms, &Snapshot::default()).expect("named");
         assert_eq!((channels.count, channels.gb_per_s), (4, 102.4));
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::arrays::{Arrays, Missing};
 use super::devices::is_module;
 use super::printout::buffer;
-use super::{Dimm, Holds, MappedRange, MemoryArray, Processor, Tables, says_empty, told};
+use super::{DeviceUse, Dimm, MappedRange, MemoryArray, Processor, Tables, says_empty, stated};
 use model::smbios::{Structure, structures};
 
 /// Whether bytes begin with whole structures of which one is of memory or of the system.
@@ -17,18 +17,18 @@ pub(super) fn is_table(bytes: &[u8]) -> bool {
 
 /// Structures before this length lack what every version of their kind has (SMBIOS 2.1, of modules
 /// 2.3).
-const DEVICE_LEAST: usize = 0x15;
+const MIN_DEVICE: usize = 0x15;
 
 pub(super) fn parse(table: &[u8]) -> Tables {
     let mut tables = Tables::default();
     let mut slots: Vec<(u16, String)> = Vec::new();
     let arrays = structures(table).filter(|one| one.kind == 16);
-    let arrays: BTreeMap<u64, Holds> = arrays.map(|one| (u64::from(one.handle), holds(&one))).collect();
+    let arrays: BTreeMap<u64, DeviceUse> = arrays.map(|one| (u64::from(one.handle), holds(&one))).collect();
     for one in structures(table) {
         let dmi = &mut tables.dmi;
         let keep = |field: &mut Option<String>, at: usize| {
             if field.is_none() {
-                *field = told(&one.text(at));
+                *field = stated(&one.text(at));
             }
         };
         match one.kind {
@@ -50,14 +50,14 @@ pub(super) fn parse(table: &[u8]) -> Tables {
             }
             4 if one.byte(0x05) == Some(3) => tables.processors.push(Processor {
                 designation: one.text(0x04),
-                version: told(&one.text(0x10)),
+                version: stated(&one.text(0x10)),
                 populated: one.byte(0x18).map(|status| status & 0x40 != 0),
                 // 2 and 3: switched off by the user, by the firmware.
                 is_disabled: one.byte(0x18).is_some_and(|status| matches!(status & 7, 2 | 3)),
             }),
             // Use 3: system memory.
             16 if one.byte(0x05) == Some(3) => tables.arrays.push(array(&one)),
-            17 if one.bytes.len() >= DEVICE_LEAST => {
+            17 if one.bytes.len() >= MIN_DEVICE => {
                 let array = one.word(0x04).and_then(|handle| arrays.get(&handle));
                 let dimm = dimm(&one, array.copied().unwrap_or_default());
                 slots.push((one.handle, dimm.name().to_string()));
@@ -80,17 +80,17 @@ pub(super) fn parse(table: &[u8]) -> Tables {
 const END: u8 = 127;
 
 /// Counts what arrays of modules announce and what is listed for them.
-fn missing(table: &[u8], holders: &BTreeMap<u64, Holds>) -> Missing {
+fn missing(table: &[u8], holders: &BTreeMap<u64, DeviceUse>) -> Missing {
     let mut arrays = Arrays::default();
     for one in structures(table).filter(|one| one.kind == 16 && one.byte(0x05) == Some(3)) {
-        if holds(&one) == Holds::Modules {
+        if holds(&one) == DeviceUse::Modules {
             arrays.announce(Some(one.handle.to_string()), array(&one).slots.unwrap_or(0));
         }
     }
-    for one in structures(table).filter(|one| one.kind == 17 && one.bytes.len() >= DEVICE_LEAST) {
+    for one in structures(table).filter(|one| one.kind == 17 && one.bytes.len() >= MIN_DEVICE) {
         let handle = one.word(0x04);
         let holder = handle.and_then(|handle| holders.get(&handle)).copied().unwrap_or_default();
-        if holder == Holds::Modules {
+        if holder == DeviceUse::Modules {
             arrays.list(handle.map(|handle| handle.to_string()).as_deref(), is_module(&dimm(&one, holder)));
         }
     }
@@ -107,15 +107,15 @@ fn array(one: &Structure) -> MemoryArray {
 }
 
 /// By location (0xa4: a card behind CXL) and use (4 to 7: video, flash, non-volatile RAM, cache).
-fn holds(array: &Structure) -> Holds {
+fn holds(array: &Structure) -> DeviceUse {
     match (array.byte(0x04), array.byte(0x05)) {
-        (Some(0xa4), _) => Holds::Cxl,
-        (_, Some(4..=7)) => Holds::Others,
-        _ => Holds::Modules,
+        (Some(0xa4), _) => DeviceUse::Cxl,
+        (_, Some(4..=7)) => DeviceUse::Others,
+        _ => DeviceUse::Modules,
     }
 }
 
-fn dimm(one: &Structure, array: Holds) -> Dimm {
+fn dimm(one: &Structure, array: DeviceUse) -> Dimm {
     let detail = one.word(0x13).unwrap_or(0);
     // 3: DRAM, 4 and 5: NVDIMM-N and -F, 6: NVDIMM-P, 7: Optane.
     let persistent =
@@ -137,14 +137,14 @@ fn dimm(one: &Structure, array: Holds) -> Dimm {
         total_width_bits: width(0x08),
         kind: one.byte(0x12).and_then(kind).map(str::to_string),
         ranks: one.byte(0x1b).map(|ranks| (ranks & 0x0f) as u32).filter(|ranks| *ranks > 0),
-        part: told(&one.text(0x1a)),
-        manufacturer: told(&one.text(0x17)),
+        part: stated(&one.text(0x1a)),
+        manufacturer: stated(&one.text(0x17)),
         load_reduced: buffer(detail & (1 << 15) != 0, detail & (1 << 13) != 0),
         persistent,
         holds: match (one.byte(0x0e), one.byte(0x12)) {
             // A chip that is of no kind of memory.
-            (Some(0x05), Some(0x01 | 0x02)) => Holds::Others,
-            (Some(0x10), _) if array == Holds::Modules => Holds::Dies,
+            (Some(0x05), Some(0x01 | 0x02)) => DeviceUse::Others,
+            (Some(0x10), _) if array == DeviceUse::Modules => DeviceUse::Dies,
             _ => array,
         },
         ..Dimm::default()
@@ -276,16 +276,19 @@ mod tests {
 
     #[test]
     fn slots_of_other_arrays_and_empty_ones() {
-        for (at, purpose, found) in
-            [(3, 3, Holds::Modules), (0xa4, 3, Holds::Cxl), (3, 5, Holds::Others), (3, 2, Holds::Modules)]
-        {
+        for (at, purpose, found) in [
+            (3, 3, DeviceUse::Modules),
+            (0xa4, 3, DeviceUse::Cxl),
+            (3, 5, DeviceUse::Others),
+            (3, 2, DeviceUse::Modules),
+        ] {
             let mut table = vec![16, 0x0f, 0x77, 0, at, purpose, 6, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
             let mut module = device(0x28, 1024, 667, b"A1\0B");
             module[4] = 0x77;
             table.extend(module);
             assert_eq!(parse(&table).dimms[0].holds, found, "{at:x} {purpose}");
         }
-        for (form, found) in [(9, Holds::Modules), (0x10, Holds::Dies), (0x0d, Holds::Modules)] {
+        for (form, found) in [(9, DeviceUse::Modules), (0x10, DeviceUse::Dies), (0x0d, DeviceUse::Modules)] {
             let mut module = device(0x28, 1024, 667, b"A1\0B");
             module[0x0e] = form;
             assert_eq!(parse(&module).dimms[0].holds, found, "form {form:#x}");

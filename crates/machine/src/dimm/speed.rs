@@ -19,10 +19,10 @@ pub struct DimmSpeed {
     pub cpu_limit: Option<u32>,
     /// Whether a module runs slower than it can.
     pub below_rated: bool,
-    /// `cpu_limit`, `slowest_module`, a limit of modules a channel in words, or null: not known or
-    /// nothing to explain.
+    /// `cpu_limit`, `slowest_module`, a limit of modules per channel in words, or null: not known
+    /// or nothing to explain.
     pub likely_cause: Option<String>,
-    /// Where a limit of modules a channel was read.
+    /// Where a limit of modules per channel was read.
     #[serde(skip)]
     pub limit_source: Option<&'static str>,
 }
@@ -57,7 +57,7 @@ const QUAD: Buffer = Buffer::Quad;
 const LRDIMM: Buffer = Buffer::LoadReduced;
 
 impl Buffer {
-    /// `None`: not told.
+    /// `None`: unknown.
     fn of(dimm: &Dimm) -> Option<Buffer> {
         match dimm.load_reduced? {
             true => Some(LRDIMM),
@@ -145,10 +145,10 @@ pub(super) enum Cause {
     /// The processor drives no faster.
     Processor,
     SlowestModule,
-    /// So many modules a channel, and who tells it.
+    /// Modules per channel and the source of the limit.
     Modules(String, &'static str),
     /// What would explain it is not known.
-    Untold(String),
+    Unknown(String),
     /// All that is known says that they could run faster.
     Unexplained,
 }
@@ -202,10 +202,10 @@ fn same(one: u32, other: u32) -> bool {
     one.abs_diff(other) <= 1
 }
 
-/// What the fullest channel of slow modules' sockets says: its limit and who tells it, or what is
+/// What the fullest channel of slow modules' sockets says: its limit and the source, or what is
 /// not known.
 fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32, is_whole: bool) -> Cause {
-    let drives_unknown = || Cause::Untold("the processor's memory limit is unknown".to_string());
+    let drives_unknown = || Cause::Unknown("the processor's memory limit is unknown".to_string());
     let Some(cpu) = cpu else { return drives_unknown() };
     let place = |dimm: &Dimm| dimm.socket.zip(dimm.channel);
     let beside = |dimm: &Dimm| memory.iter().filter(|other| place(other) == place(dimm)).count() as u32;
@@ -226,19 +226,19 @@ fn by_modules(memory: &[&Dimm], cpu: Option<Cpu>, drives: Option<u32>, runs: u32
         return drives_unknown();
     }
     if count == 0 || !is_whole {
-        return Cause::Untold("the number of modules per channel is unknown".to_string());
+        return Cause::Unknown("the number of modules per channel is unknown".to_string());
     }
     let is_covered = rows().any(|row| is_of_kind(&row) && row.mts > runs)
         && !rows().any(|row| is_of_kind(&row) && row.mts <= runs);
     if !is_covered && (count > 1 || !is_the_processors(cpu, memory)) {
         let kind = Buffer::words(own);
         let modules = if count == 1 { "one module".to_string() } else { format!("{count} modules") };
-        return Cause::Untold(format!("the processor's limit with {modules} per channel{kind} is unknown"));
+        return Cause::Unknown(format!("the processor's limit with {modules} per channel{kind} is unknown"));
     }
     let is_low_voltage =
         memory.iter().any(|dimm| dimm.kind.as_deref() == Some("DDR3")) && runs <= LOW_VOLTAGE;
     if is_low_voltage {
-        return Cause::Untold(format!(
+        return Cause::Unknown(format!(
             "DDR3 at 1.35 V runs at {LOW_VOLTAGE} MT/s at most ({NX3300}); the voltage is unknown"
         ));
     }
@@ -259,10 +259,10 @@ fn is_the_processors(cpu: Cpu, memory: &[&Dimm]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cpus::cpu;
+    use super::super::models::cpu;
     use super::*;
 
-    /// What slows two channels with so many modules each.
+    /// What slows two channels with this many modules each.
     fn cause(name: &str, count: u32, buffer: Buffer, rated: u32, runs: u32) -> Option<String> {
         let dimm = |at: u32| Dimm {
             socket: Some(0),
@@ -432,7 +432,7 @@ mod tests {
         ] {
             let found = causes(name, modules(0, each, rated, runs).collect(), is_whole);
             assert!(
-                matches!(&found[..], [(_, _, Cause::Untold(why))] if why.contains(words)),
+                matches!(&found[..], [(_, _, Cause::Unknown(why))] if why.contains(words)),
                 "{name}: {found:?}"
             );
         }
@@ -447,7 +447,7 @@ mod tests {
             let with = |dimm| Dimm { kind: Some(kind.to_string()), ranks: Some(ranks), ..dimm };
             let found = causes(name, modules(0, 1, rated, runs).map(with).collect(), true);
             assert!(
-                matches!(&found[..], [(_, _, Cause::Untold(why))] if why.contains(words)),
+                matches!(&found[..], [(_, _, Cause::Unknown(why))] if why.contains(words)),
                 "{name}: {found:?}"
             );
         }

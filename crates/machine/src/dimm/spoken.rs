@@ -1,4 +1,4 @@
-//! Slots whose names, or those of their banks, tell channel and slot themselves, a rule a way to
+//! Slots whose names, or those of their banks, contain channel and slot, a rule a way to
 //! write it. The source is the name; boards on which it was seen stand beside it.
 
 use super::cpus::Family::{Core, XeonD1500, XeonE};

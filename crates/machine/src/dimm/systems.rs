@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::printout::Structure;
+use model::dmidecode_text::Structure;
 
 /// What a text has of one system.
 #[derive(Default)]
@@ -18,17 +18,17 @@ struct Printed<'a> {
     is_same: bool,
 }
 
-/// More systems in one text are not told apart.
-const SYSTEMS_MOST: usize = 50;
+/// More systems in one text are unknown apart.
+const MAX_SYSTEMS: usize = 50;
 
 impl<'a> Printed<'a> {
-    /// Whether all that both tell is alike.
+    /// Whether all that both report is alike.
     fn is_named(&self, name: &[Option<&str>; 4]) -> bool {
         self.name.iter().zip(name).all(|(own, other)| own.is_none() || other.is_none() || own == other)
     }
 
     /// Adds what is not there yet. Without handles two slots may have the same words, so that only
-    /// what a later part repeats is told twice.
+    /// what a later part repeats is counted twice.
     fn add(&mut self, part: Vec<Structure<'a>>, name: [Option<&'a str>; 4]) {
         if self.contradicts(&part) {
             self.others += 1;
@@ -51,8 +51,8 @@ impl<'a> Printed<'a> {
         self.seen.extend(unnumbered);
     }
 
-    /// Whether a part tells something else of a slot that is known, by its handle or by a name that
-    /// no other slot has, or has other slots.
+    /// Whether a part reports something else of a slot that is known, by its handle or by a name
+    /// that no other slot has, or has other slots.
     fn contradicts(&self, part: &[Structure<'a>]) -> bool {
         let known = slots_by_name(&self.structures);
         let slots = slots_by_name(part);
@@ -91,10 +91,10 @@ fn of_one_machine(text: &str) -> Option<&str> {
     let is_made_up = WORDS.iter().any(|word| plain.contains(word))
         || plain.chars().all(|c| "x0*-.#_?".contains(c))
         || plain == "03000200-0400-0500-0006-000700080009";
-    (!is_made_up && super::told(text).is_some()).then_some(text)
+    (!is_made_up && super::stated(text).is_some()).then_some(text)
 }
 
-/// Whether a slot that a part has, by its handle, is told otherwise: the next printout begins.
+/// Whether a slot that a part has, by its handle, is reported otherwise: the next printout begins.
 fn begins_anew(part: &[Structure], one: &Structure) -> bool {
     let is_same = |other: &&Structure| other.kind == 17 && other.handle == one.handle;
     one.kind == 17
@@ -138,7 +138,7 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
             systems.len() - 1
         });
         systems[at].add(part, name);
-        if systems.len() > SYSTEMS_MOST {
+        if systems.len() > MAX_SYSTEMS {
             break;
         }
     }

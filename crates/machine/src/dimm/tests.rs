@@ -1,4 +1,4 @@
-//! Printouts of real boards against what their builders' manuals say of them, where the fixtures
+//! Printouts of real boards against what their builders' manuals say about them, where the fixtures
 //! are; and boards made up for the purpose, everywhere.
 
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ fn slots_by_families_of_boards() {
     assert_eq!(places(&dimms, 0), [(Some(0), 0, 1), (Some(0), 1, 1), (Some(1), 3, 1), (Some(1), 4, 1)]);
     assert_eq!(places(&dimms, 1), [(Some(1), 3, 0)]);
 
-    // Eight slots a processor in rows of two.
+    // Eight slots per processor in rows of two.
     let slots = numbered("PROC 1 DIMM #", "", 8, &[1, 3, 6, 8]);
     let (dimms, judgement) =
         judged(&board("HP", &[Some("Intel(R) Xeon(R) CPU E5-2640 v3 @ 2.60GHz")], &slots));

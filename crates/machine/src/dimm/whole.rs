@@ -1,8 +1,8 @@
-//! What a printout says of itself before it is blanked: whether it goes to its end, and of how many
-//! systems it is. Both are in lines that blanking leaves out.
+//! What a printout says about itself before it is blanked: whether it goes to its end, and of how
+//! many systems it is. Both are in lines that blanking leaves out.
 
 use super::systems::of_one_system;
-use model::printout::{Structure, TITLES, structures};
+use model::dmidecode_text::{Structure, TITLES, structures};
 
 /// Lines whose values are blanked, wherever they stand.
 const SECRET: [&str; 4] = ["Serial Number", "Asset Tag", "UUID", "SBDS Serial Number"];
@@ -14,7 +14,7 @@ const CUT: &str = "cut: ";
 const REMARK: &str = "remark: ";
 const ENDED: &str = "ended";
 
-/// What a printout says of itself.
+/// What a printout says about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Signs {
     /// It goes to the structure that ends a table.
@@ -39,8 +39,8 @@ impl Signs {
     }
 }
 
-/// A printout as somebody passes it on: the text of one system, and what it says of itself in lines
-/// that `Signs` reads.
+/// A printout as someone passes it on: the text of one system, and what it says about itself in
+/// lines that `Signs` reads.
 pub fn of_printout(raw: &str) -> (String, String) {
     let part = first_with_modules(raw);
     let mut lines = Vec::new();
@@ -48,15 +48,13 @@ pub fn of_printout(raw: &str) -> (String, String) {
     lines.extend(why_cut(part).map(|why| format!("{CUT}{why}")));
     let mut remarks = Vec::new();
     let one = of_one_system(structures(raw), &mut remarks);
-    let text = match remarks.is_empty() {
-        true => raw.to_string(),
-        false => {
-            let secret =
-                |line: &&str| line.split_once(':').is_some_and(|(name, _)| SECRET.contains(&name.trim()));
-            let secrets: String =
-                raw.lines().filter(secret).map(|line| format!("\t{}\n", line.trim())).collect();
-            format!("{}Of Others\n{secrets}", rendered(&one))
-        }
+    let text = if remarks.is_empty() {
+        raw.to_string()
+    } else {
+        let secret =
+            |line: &&str| line.split_once(':').is_some_and(|(name, _)| SECRET.contains(&name.trim()));
+        let secrets: String = raw.lines().filter(secret).map(|line| format!("\t{}\n", line.trim())).collect();
+        format!("{}Of Others\n{secrets}", rendered(&one))
     };
     lines.extend(remarks.into_iter().map(|words| format!("{REMARK}{words}")));
     (text, lines.join("\n"))

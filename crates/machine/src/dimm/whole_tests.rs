@@ -29,7 +29,7 @@ fn slots(filled: usize) -> String {
     (1..=6).map(|number| slot(0x1100 + number as u32, &format!("A{number}"), size(number))).collect()
 }
 
-/// As `--dmi` reads a text: blanked, with what it says of itself.
+/// As `--dmi` reads a text: blanked, with what it says about itself.
 fn judged(raw: &str) -> Population {
     let entries = printout_of(raw).map(|(name, entry)| (name.to_string(), entry));
     let mut snapshot = Snapshot { entries: entries.into_iter().collect() };
@@ -296,7 +296,7 @@ fn printouts_that_nothing_tells_apart_are_not_merged() {
     let found = says(&format!("{}{}", serials(0xA000), serials(0xB000)), unknown);
     assert_eq!(found.dimm_arrays.len(), 0);
     assert_eq!(judged(&serials(0xA000).repeat(2)).dimm_speed, judged(&serials(0xA000)).dimm_speed);
-    // A serial number of the machine's own tells.
+    // The machine's own serial number decides.
     says(
         &format!("{}{}", host("7QX", &slots(6)), host("7QX", &slots(3))),
         "2 different printouts of one host",
@@ -344,6 +344,6 @@ fn moves_name_slots_that_firmware_names_by_bank() {
         let found = board(&channels("ABCDEFGH", &slots));
         assert_eq!((found.dimm_verdict, found.dimm_move), (Some(Balance::Balanced), None));
         let less = board(&channels("ABCDEFG", &slots)).dimm_move.unwrap_or_default();
-        assert!(less.starts_with("add 1 × 16 GiB in P0 CHANNEL H DIMM 0,"), "{less}");
+        assert!(less.starts_with("add 1 × 16 GiB in P0 CHANNEL H DIMM 0:"), "{less}");
     }
 }

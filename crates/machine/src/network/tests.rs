@@ -1,4 +1,4 @@
-//! What both ends may tell, and what they may not.
+//! What both ends may report, and what they may not.
 
 use super::*;
 use model::Entry;

@@ -1,9 +1,9 @@
-//! The kernel's command line: of whatever is not known, nobody can say whether it names somebody.
+//! The kernel's command line: of whatever is not known, no one can say whether it names someone.
 
 use super::lines::BLANK;
 use super::words::without_ids;
 
-/// Kernel parameters whose values change what is measured and say nothing of anybody; some may
+/// Kernel parameters whose values change what is measured and say nothing of anyone; some may
 /// stand without one.
 const PARAMETERS: [&str; 85] = [
     "acpi_cpufreq",

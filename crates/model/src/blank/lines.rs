@@ -1,12 +1,12 @@
-//! Files of lines and of words in which some say who somebody is.
+//! Files of lines and of words in which some say who someone is.
 
 use super::words::without_ids;
 
 /// Stands for what is blanked.
 pub(super) const BLANK: &str = "***";
 
-/// /proc/cpuinfo without the serial numbers that boards of ARM and s390's processors tell, and
-/// without what User-Mode Linux tells of its host.
+/// /proc/cpuinfo without the serial numbers that boards of ARM and s390's processors report, and
+/// without what User-Mode Linux reports about its host.
 pub(super) fn cpuinfo(text: &str) -> String {
     each(text, |line| {
         let (name, value) = line.split_once(':')?;
@@ -117,9 +117,10 @@ pub(super) fn without_hardware_addresses(text: &str) -> String {
         let length = rest.find(|c: char| !(c.is_ascii_hexdigit() || c == ':')).unwrap_or(rest.len());
         let word = &rest[..length];
         let parts: Vec<&str> = word.split(':').collect();
-        match parts.len() >= 6 && parts.iter().all(|part| part.len() == 2) {
-            true => whole.push_str(BLANK),
-            false => whole.push_str(word),
+        if parts.len() >= 6 && parts.iter().all(|part| part.len() == 2) {
+            whole.push_str(BLANK)
+        } else {
+            whole.push_str(word)
         }
         let next = rest[length..].chars().next().map_or(0, char::len_utf8);
         whole.push_str(&rest[length..length + next]);

@@ -1,7 +1,7 @@
-//! Printouts of dmidecode: the fields that somebody looks at, in the printout's own form; nothing
+//! Printouts of dmidecode: the fields that someone looks at, in the printout's own form; nothing
 //! of what stood around.
 
-use super::super::printout::{TITLES, structures, unquoted};
+use super::super::dmidecode_text::{TITLES, structures, unquoted};
 use super::words::{Secrets, without_uuids};
 
 /// Fields that stay, by structure.

@@ -1,4 +1,4 @@
-//! SMBIOS tables: of each structure that somebody looks at, the numbers that it has by its
+//! SMBIOS tables: of each structure that someone looks at, the numbers that it has by its
 //! specification and the strings that say what a thing is. Other structures are left out, other
 //! strings become `x` in their length. From the first structure on that may not be what it says,
 //! nothing is kept: its strings would be counted wrongly.
@@ -120,7 +120,7 @@ fn structure(one: &Structure, kept: &Kept, secrets: &Secrets, whole: &mut Vec<u8
     }
     whole.extend(bytes);
     let (stay, secret) = (indices(one, kept.strings), indices(one, kept.secret));
-    // Where strings are missing, any string may have moved up by so many.
+    // Where strings are missing, any string may have moved up by this many.
     let missing = highest(one, kept).saturating_sub(one.strings().count());
     let moved = [secret.clone(), indices(one, kept.other)].concat();
     let is_secret = |number: usize| {
@@ -129,9 +129,10 @@ fn structure(one: &Structure, kept: &Kept, secrets: &Secrets, whole: &mut Vec<u8
     for (at, string) in one.strings().enumerate() {
         let plain = !string.iter().any(u8::is_ascii_control);
         let stays = plain && stay.contains(&(at + 1)) && !is_secret(at + 1) || generic(string);
-        match stays {
-            true => whole.extend(secrets.covered_bytes(string)),
-            false => whole.extend(std::iter::repeat_n(b'x', string.len())),
+        if stays {
+            whole.extend(secrets.covered_bytes(string))
+        } else {
+            whole.extend(std::iter::repeat_n(b'x', string.len()))
         }
         whole.push(0);
     }
@@ -159,7 +160,7 @@ fn field(one: &Structure, at: usize) -> usize {
     one.byte(at).unwrap_or(0) as usize
 }
 
-/// Where at least so many bytes of the formatted part in a row could be read.
+/// Where at least this many bytes of the formatted part in a row could be read.
 fn texts(bytes: &[u8], least: usize) -> Vec<std::ops::Range<usize>> {
     let mut found = Vec::new();
     let mut from = 4;

@@ -60,9 +60,10 @@ fn planted() -> (Vec<u8>, Vec<String>) {
         for (number, field) in fields.iter().enumerate() {
             bytes[usize::from(*field)] = number as u8 + 1;
             let secret = format!("Zq{kind:02}K{field:02}wPLANT");
-            strings.push(match says_what(kind, *field) {
-                true => format!("Name {kind} of {field}"),
-                false => secret.clone(),
+            strings.push(if says_what(kind, *field) {
+                format!("Name {kind} of {field}")
+            } else {
+                secret.clone()
             });
             if !says_what(kind, *field) {
                 secrets.push(secret);
@@ -207,7 +208,7 @@ fn a_serial_number_is_covered_wherever_it_stands_again() {
     assert_eq!(clean.text("/sys/class/dmi/id/product_name"), Some("Model of xxxxxxxxxx"));
     let Some(Entry::Bytes(table)) = clean.get(TABLES) else { panic!("a table") };
     assert!(table.ends_with(b"Maker\0Model of xxxxxxxxxx\0xxxxxxxxxx\0\0"));
-    // What says nothing stays, for nobody to take it for a name.
+    // What says nothing stays, for no one to take it for a name.
     let mut common = vec![17, 0x1b, 1, 0];
     common.resize(0x1b, 0);
     (common[0x10], common[0x17], common[0x18], common[0x1a]) = (1, 2, 2, 2);

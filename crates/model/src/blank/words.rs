@@ -1,4 +1,4 @@
-//! Words that say who somebody is: serial numbers by their value, ids and UUIDs by their look.
+//! Words that say who someone is: serial numbers by their value, ids and UUIDs by their look.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,20 +75,20 @@ pub(super) struct Secrets {
 }
 
 /// Longer ones are looked for in parts.
-const LONGEST: usize = 64;
+const MAX_WORD_BYTES: usize = 64;
 /// No machine has more. Where a file has them, nothing that could hold one is kept.
-const MOST: usize = 20_000;
+const MAX_SECRETS: usize = 20_000;
 
 impl Secrets {
     pub fn add(&mut self, text: &[u8]) {
         let text = text.trim_ascii();
-        if text.len() < SHORTEST || generic(text) || self.all.len() > MOST {
+        if text.len() < SHORTEST || generic(text) || self.all.len() > MAX_SECRETS {
             return;
         }
         self.finder = OnceCell::new();
         let small = text.to_ascii_lowercase();
-        let last = &small[small.len() - small.len().min(LONGEST)..];
-        self.all.extend(small.chunks_exact(LONGEST).chain([last]).map(<[u8]>::to_vec));
+        let last = &small[small.len() - small.len().min(MAX_WORD_BYTES)..];
+        self.all.extend(small.chunks_exact(MAX_WORD_BYTES).chain([last]).map(<[u8]>::to_vec));
     }
 
     /// A UUID, in the ways that it is written.
@@ -112,7 +112,7 @@ impl Secrets {
     pub fn covered_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut covered = bytes.to_vec();
         let small = bytes.to_ascii_lowercase();
-        let build = || AhoCorasick::new(&self.all).ok().filter(|_| self.all.len() <= MOST);
+        let build = || AhoCorasick::new(&self.all).ok().filter(|_| self.all.len() <= MAX_SECRETS);
         let Some(finder) = self.finder.get_or_init(build) else {
             covered.fill(b'x');
             return covered;
@@ -158,7 +158,8 @@ fn uuid(text: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Pieces of a text in turn, and whether each is a UUID or, where those are asked for, another id.
+/// Pieces of a text alternately, and whether each is a UUID or, where those are asked for, another
+/// id.
 fn pieces(text: &str, ids_too: bool) -> Vec<(&str, bool)> {
     let bytes = text.as_bytes();
     let (mut found, mut from, mut at) = (Vec::new(), 0, 0);
@@ -227,9 +228,12 @@ pub fn without_ids(text: &str) -> String {
 
 /// A text with `x` for the digits of each UUID.
 pub(super) fn without_uuids(text: &str) -> String {
-    let cover = |(piece, is_id): (&str, bool)| match is_id {
-        true => piece.chars().map(|c| if c.is_ascii_hexdigit() { 'x' } else { c }).collect(),
-        false => piece.to_string(),
+    let cover = |(piece, is_id): (&str, bool)| {
+        if is_id {
+            piece.chars().map(|c| if c.is_ascii_hexdigit() { 'x' } else { c }).collect()
+        } else {
+            piece.to_string()
+        }
     };
     pieces(text, false).into_iter().map(cover).collect()
 }

@@ -1,4 +1,4 @@
-//! What each packer packed, whole and cut, changed, in each other, and made to fill memory.
+//! What each packer packed, whole and cut, changed, nested, and made to fill memory.
 
 use std::io::Write;
 

@@ -13,8 +13,8 @@ use super::EXTENSION;
 use crate::packed::{head_of, unpacked};
 
 /// A bundle unpacks to no more, and has no more entries.
-const LARGEST: u64 = 2 << 30;
-const MOST: usize = 100_000;
+const MAX_BYTES: u64 = 2 << 30;
+const MAX_FILES: usize = 100_000;
 
 /// Where tar archives say that they are.
 const MARK: (usize, &[u8]) = (257, b"ustar");
@@ -23,7 +23,7 @@ const MARK: (usize, &[u8]) = (257, b"ustar");
 pub fn is_bundle(path: &Path) -> bool {
     // Of what is no regular file, what was read once would be gone.
     let head = || -> io::Result<Vec<u8>> {
-        let mut plain = unpacked(File::open(path)?, LARGEST)?;
+        let mut plain = unpacked(File::open(path)?, MAX_BYTES)?;
         head_of(&mut plain, MARK.0 + MARK.1.len())
     };
     path.is_file() && head().is_ok_and(|head| head.len() > MARK.0 && head[MARK.0..] == *MARK.1)
@@ -88,11 +88,11 @@ pub(super) fn extract(bundle: &Path, file: &Path) -> anyhow::Result<File> {
 /// Looks at the files of a bundle until `look` says that it has seen enough.
 fn each(path: &Path, mut look: impl FnMut(&Path, &mut dyn Read) -> io::Result<bool>) -> anyhow::Result<()> {
     let cannot = || format!("cannot read the bundle {}", path.display());
-    let mut archive = Archive::new(unpacked(super::open(path)?, LARGEST).with_context(cannot)?);
+    let mut archive = Archive::new(unpacked(super::open(path)?, MAX_BYTES).with_context(cannot)?);
     for (number, entry) in archive.entries().with_context(cannot)?.enumerate() {
         let mut entry = entry.with_context(cannot)?;
-        if number >= MOST {
-            bail!("{} has more than {MOST} files", path.display());
+        if number >= MAX_FILES {
+            bail!("{} has more than {MAX_FILES} files", path.display());
         }
         // Links lead anywhere, and nothing else has content.
         if !entry.header().entry_type().is_file() {

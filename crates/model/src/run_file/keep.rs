@@ -110,10 +110,7 @@ impl Keep {
                 }
             }
         }
-        match self.weight <= self.memory[1].0 {
-            true => Ok(()),
-            false => Err(NoRoom),
-        }
+        if self.weight <= self.memory[1].0 { Ok(()) } else { Err(NoRoom) }
     }
 
     /// Hands the run what was kept, in the file's order.

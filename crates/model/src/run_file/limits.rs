@@ -7,17 +7,17 @@
 pub struct Limits {
     /// Bytes of the file, unpacked: a run of a 512-CPU host's full profile takes a tenth of it.
     pub size: u64,
-    /// A compressed file may unpack to so many times its size. Run files reach 6, invented ones 30;
-    /// deflate reaches 1000.
+    /// A compressed file may unpack to this many times its size. Run files reach 6, invented ones
+    /// 30; deflate reaches 1000.
     pub expansion: u64,
-    /// ... which is asked once so much came out of it.
+    /// ... which is asked once this much came out of it.
     pub expansion_from: u64,
     /// Bytes of the first line: a snapshot holds half as much.
     pub header: u64,
     /// Bytes of any other line: a visit's process may say less in all.
     pub line: u64,
-    /// After so many lines that cannot be read, or so many bytes of them and of blanks, the rest is
-    /// not read.
+    /// After this many lines that cannot be read, or this many bytes of them and of blanks, the
+    /// rest is not read.
     pub unreadable_lines: usize,
     pub unreadable_bytes: u64,
     pub visits: usize,
@@ -33,7 +33,7 @@ pub struct Limits {
     /// Visits of one case that are kept, drawn evenly over the run: a profile makes 80.
     pub visits_each: usize,
     /// Memory for visits and what is made of them, roughly, in bytes. Where they would take more,
-    /// those of the longest cases are thinned, down to so many each.
+    /// those of the longest cases are thinned, down to this many each.
     pub memory: [(u64, usize); 2],
 }
 

@@ -21,7 +21,8 @@ pub fn sealed(record: &Record) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// What the lines of a file have told so far: where one has a checksum, all that follow have one.
+/// What the lines of a file have reported so far: where one has a checksum, all that follow have
+/// one.
 #[derive(Default)]
 pub struct Seal {
     seen: bool,
@@ -33,12 +34,10 @@ impl Seal {
     pub fn content<'l>(&mut self, line: &'l mut Vec<u8>) -> Result<&'l [u8], String> {
         let end = line.trim_ascii_end().len();
         let Some((length, told)) = split(&line[..end]) else {
-            return match self.seen {
-                false => Ok(line.trim_ascii()),
-                true => {
-                    Err("it has no checksum, unlike the lines before it: its end was cut off or changed"
-                        .into())
-                }
+            return if self.seen {
+                Err("it has no checksum, unlike the lines before it: its end was cut off or changed".into())
+            } else {
+                Ok(line.trim_ascii())
             };
         };
         self.seen = true;

@@ -51,8 +51,8 @@ impl Place {
     }
 
     /// A file of a folder that is to be gone on with.
-    pub fn open(folder: &Arc<OwnedFd>, path: &Path) -> Result<Place, Refused> {
-        let name = path.file_name().ok_or(Refused::Failed)?;
+    pub fn open(folder: &Arc<OwnedFd>, path: &Path) -> Result<Place, NotResumable> {
+        let name = path.file_name().ok_or(NotResumable::Failed)?;
         // Looked at first: opening a device may do something, and a file of others' may not be
         // opened at all.
         ours(&rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
@@ -105,7 +105,7 @@ impl Place {
         Some(format!("is no longer in its place ({why})"))
     }
 
-    /// All that it holds, from its begin, whatever became of its path.
+    /// All that it holds, from its start, whatever became of its path.
     pub fn whole(&self) -> impl Read + '_ {
         FromBegin { file: &self.file, at: 0 }
     }
@@ -161,9 +161,10 @@ impl Place {
         if !is_same(&named, &found) {
             return Err(io::Error::other("a link to another place replaced it"));
         }
-        match found.st_uid == rustix::process::geteuid().as_raw() {
-            true => Ok(folder),
-            false => Err(io::Error::other("a folder of another user replaced it")),
+        if found.st_uid == rustix::process::geteuid().as_raw() {
+            Ok(folder)
+        } else {
+            Err(io::Error::other("a folder of another user replaced it"))
         }
     }
 
@@ -206,20 +207,20 @@ pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Why a file is not gone on with.
-pub enum Refused {
-    /// Somebody else could have put it there, redirect it or change it.
+pub enum NotResumable {
+    /// Someone else could have put it there, redirect it or change it.
     Unsafe(String),
     Failed,
 }
 
-impl<E: Into<io::Error>> From<E> for Refused {
-    fn from(_: E) -> Refused {
-        Refused::Failed
+impl<E: Into<io::Error>> From<E> for NotResumable {
+    fn from(_: E) -> NotResumable {
+        NotResumable::Failed
     }
 }
 
 /// Only a plain file of this user that has one name is written to.
-fn ours(found: &Stat) -> Result<(), Refused> {
+fn ours(found: &Stat) -> Result<(), NotResumable> {
     let euid = rustix::process::geteuid().as_raw();
     let why = match FileType::from_raw_mode(found.st_mode) {
         FileType::Symlink => "it is a symbolic link".to_string(),
@@ -232,14 +233,14 @@ fn ours(found: &Stat) -> Result<(), Refused> {
         FileType::RegularFile => return Ok(()),
         _ => "it is not a regular file".to_string(),
     };
-    Err(Refused::Unsafe(why))
+    Err(NotResumable::Unsafe(why))
 }
 
 fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Reads a file from its begin, whoever else moves its offset.
+/// Reads a file from its start, whoever else moves its offset.
 struct FromBegin<'f> {
     file: &'f File,
     at: u64,

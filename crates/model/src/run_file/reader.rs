@@ -13,10 +13,10 @@ use super::source::{Exceeded, GZIP, Source, open, unpacked, words};
 use super::summaries::{LONGEST_SUMMARY, SUMMARY, Schema, summary_line};
 use crate::{Header, Packed, RUN_FILE_SCHEMA, Record, Run, Samples, Summary, Visit};
 
-/// Unreadable lines that are told one by one; the others are counted.
-const DAMAGE_TOLD: usize = 100;
+/// Unreadable lines that are reported one by one; the others are counted.
+const MAX_DAMAGE_LINES: usize = 100;
 
-/// So much of a run file's end holds its last line: nearly always, and always.
+/// This much of a run file's end holds its last line: nearly always, and always.
 const TAILS: [u64; 2] = [256 << 10, LONGEST_SUMMARY as u64];
 
 /// Reads a run file, plain or gzip-compressed.
@@ -25,7 +25,7 @@ pub fn read(path: &Path) -> anyhow::Result<Run> {
 }
 
 /// The summary that closes a run file, and nothing else of it: of a plain file only its end is
-/// read, of a compressed one no more than a line is kept. An error says why there is none.
+/// read, of a compressed one at most a line is kept. An error says why there is none.
 pub fn summary(source: &mut Source) -> anyhow::Result<Summary> {
     if let Some(file) = source.file() {
         let mut begin = [0; 2];
@@ -110,7 +110,7 @@ pub fn parse(text: impl BufRead) -> anyhow::Result<Run> {
 pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<Run> {
     let mut seal = Seal::default();
     let mut run = first_line_within(&mut text, &mut seal, limits)?;
-    let mut known = Known::of(&run, limits);
+    let mut known = VisitChecks::of(&run, limits);
     let (mut damage, mut unread) = (Damage::default(), None);
     let (mut number, mut line) = (1, Vec::new());
     loop {
@@ -135,10 +135,10 @@ pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<R
                 let torn =
                     if line.last() == Some(&b'\n') { "" } else { " (the file ends in the middle of it)" };
                 damage.bytes += line.len() as u64;
-                damage.tell(format!("line {number} was left out{torn}: {why}"));
+                damage.add(format!("line {number} was left out{torn}: {why}"));
             }
             Some(Refused::Rest(why)) => {
-                damage.tell(format!("line {number} and everything after it were left out: {why}"));
+                damage.add(format!("line {number} and everything after it were left out: {why}"));
                 break;
             }
             Some(Refused::Whole(why)) => bail!(why),
@@ -148,7 +148,7 @@ pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<R
             break;
         }
     }
-    run.damage = damage.sentences(unread);
+    run.damage = damage.into_sentences(unread);
     known.keep.give(&mut run);
     Ok(run)
 }
@@ -156,21 +156,21 @@ pub fn parse_within(mut text: impl BufRead, limits: &Limits) -> anyhow::Result<R
 /// What was left out, in sentences.
 #[derive(Default)]
 struct Damage {
-    told: Vec<String>,
+    sentences: Vec<String>,
     lines: usize,
     /// Of lines that were left out, and of blanks.
     bytes: u64,
 }
 
 impl Damage {
-    fn tell(&mut self, sentence: String) {
+    fn add(&mut self, sentence: String) {
         self.lines += 1;
-        if self.told.len() < DAMAGE_TOLD {
-            self.told.push(sentence);
+        if self.sentences.len() < MAX_DAMAGE_LINES {
+            self.sentences.push(sentence);
         }
     }
 
-    /// Why nothing more is read after so much of it.
+    /// Why nothing more is read after this much of it.
     fn too_much(&self, limits: &Limits) -> Option<String> {
         let (lines, bytes) = (self.lines >= limits.unreadable_lines, self.bytes > limits.unreadable_bytes);
         (lines || bytes).then(|| {
@@ -184,18 +184,18 @@ impl Damage {
         })
     }
 
-    fn sentences(mut self, unread: Option<String>) -> Vec<String> {
-        let left_out = self.lines - self.told.len();
+    fn into_sentences(mut self, unread: Option<String>) -> Vec<String> {
+        let left_out = self.lines - self.sentences.len();
         if left_out > 0 {
-            self.told.push(format!("{left_out} more lines were left out"));
+            self.sentences.push(format!("{left_out} more lines were left out"));
         }
         // Reports show the first few.
-        unread.into_iter().chain(self.told).collect()
+        unread.into_iter().chain(self.sentences).collect()
     }
 }
 
-/// What visits are held against, so that each costs the same however many there are.
-struct Known<'l> {
+/// What visits are checked against; each check costs the same in any file.
+struct VisitChecks<'l> {
     /// The metrics of each benchmark of the catalogue.
     metrics: HashMap<String, HashSet<String>>,
     orders: HashSet<u32>,
@@ -206,15 +206,15 @@ struct Known<'l> {
     limits: &'l Limits,
 }
 
-impl<'l> Known<'l> {
-    fn of(run: &Run, limits: &'l Limits) -> Known<'l> {
+impl<'l> VisitChecks<'l> {
+    fn of(run: &Run, limits: &'l Limits) -> VisitChecks<'l> {
         let mut metrics: HashMap<String, HashSet<String>> = HashMap::new();
         for title in &run.header.catalogue {
             let names = || title.metrics.iter().map(|metric| metric.name.to_string()).collect();
             metrics.entry(title.id.to_string()).or_insert_with(names);
         }
         let keep = Keep::new(run.header.seed, limits);
-        Known { metrics, orders: HashSet::new(), keep, others: 0, other_bytes: 0, limits }
+        VisitChecks { metrics, orders: HashSet::new(), keep, others: 0, other_bytes: 0, limits }
     }
 
     /// Counts a line that is no visit.
@@ -222,14 +222,15 @@ impl<'l> Known<'l> {
         self.others += 1;
         self.other_bytes += content.len() as u64;
         let limits = self.limits;
-        match self.others > limits.others || self.other_bytes > limits.other_bytes {
-            true => Err(Refused::Rest(format!(
+        if self.others > limits.others || self.other_bytes > limits.other_bytes {
+            Err(Refused::Rest(format!(
                 "{} lines before it are not visits; the limit is {} or {}",
                 self.others - 1,
                 limits.others,
                 words(limits.other_bytes)
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }
@@ -243,7 +244,7 @@ struct Next {
     length: usize,
 }
 
-/// Reads the next line that is not blank; no more than a line of ours may be long.
+/// Reads the next line that is not blank; at most a line of ours may be long.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>, limits: &Limits) -> io::Result<Next> {
     let next = skip_blanks(text, limits.unreadable_bytes)?;
     let length = read_line(text, line, limits.line)?;
@@ -271,12 +272,10 @@ fn skip_blanks(text: &mut impl BufRead, most: u64) -> io::Result<Next> {
 fn read_line(text: &mut impl BufRead, line: &mut Vec<u8>, longest: u64) -> io::Result<usize> {
     line.clear();
     let length = text.take(longest).read_until(b'\n', line)?;
-    match length as u64 == longest && line.last() != Some(&b'\n') {
-        true => Err(io::Error::other(format!(
-            "a line of more than {}: Assay writes none that long",
-            words(longest)
-        ))),
-        false => Ok(length),
+    if length as u64 == longest && line.last() != Some(&b'\n') {
+        Err(io::Error::other(format!("a line of more than {}: Assay writes none that long", words(longest))))
+    } else {
+        Ok(length)
     }
 }
 
@@ -312,9 +311,10 @@ fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) 
         anyhow!("its header is damaged, so the rest is unreadable: {why}; use another copy")
     })?;
     let first: FirstLine = serde_json::from_slice(content).map_err(|error| {
-        let what = match error.is_data() {
-            true => "its header has no schema",
-            false => "its first line is not a complete JSON object",
+        let what = if error.is_data() {
+            "its header has no schema"
+        } else {
+            "its first line is not a complete JSON object"
         };
         anyhow::Error::new(error).context(what)
     })?;
@@ -382,7 +382,7 @@ enum Refused {
 }
 
 /// Adds a line's record to the run; `known` learns the orders of its visits.
-fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused> {
+fn take(run: &mut Run, known: &mut VisitChecks, content: &[u8]) -> Result<(), Refused> {
     match serde_json::from_slice(content) {
         // Two run files in one: the visits of the second were measured by another plan.
         Ok(Record::Header(_)) => return Err(Refused::Rest("another run starts there".to_string())),
@@ -401,7 +401,7 @@ fn take(run: &mut Run, known: &mut Known, content: &[u8]) -> Result<(), Refused>
     known.other(content)
 }
 
-fn keep(known: &mut Known, visit: Visit) -> Result<(), Refused> {
+fn keep(known: &mut VisitChecks, visit: Visit) -> Result<(), Refused> {
     const ADVICE: &str = "split the measurement into several runs (--new starts another one)";
     let most = known.limits.visits;
     if known.keep.seen() == most {
@@ -424,7 +424,7 @@ fn is_unknown_record(content: &[u8]) -> bool {
 }
 
 /// Everything that later steps rely on without looking.
-fn check_visit(run: &Run, known: &Known, visit: &Visit) -> Result<(), String> {
+fn check_visit(run: &Run, known: &VisitChecks, visit: &Visit) -> Result<(), String> {
     let Some(planned) = run.header.plan.get(visit.case as usize) else {
         return Err(format!("its case {} is not in the plan", visit.case));
     };
@@ -462,8 +462,9 @@ pub fn check_columns(samples: &Samples) -> Result<(), String> {
     if !samples.histograms.is_empty() && samples.histograms.len() != windows {
         return Err("its histograms and windows differ in number".to_string());
     }
-    match samples.histograms.iter().all(|histogram| histogram.ns.len() == histogram.count.len()) {
-        true => Ok(()),
-        false => Err("a histogram's values and counts differ in number".to_string()),
+    if samples.histograms.iter().all(|histogram| histogram.ns.len() == histogram.count.len()) {
+        Ok(())
+    } else {
+        Err("a histogram's values and counts differ in number".to_string())
     }
 }

@@ -1,11 +1,11 @@
-//! Finding an interrupted run that can be gone on with, without writing into anything that somebody
+//! Finding an interrupted run that can be gone on with, without writing into anything that someone
 //! else may have put there.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::place::{Refused, open_folder};
+use super::place::{NotResumable, open_folder};
 use super::reader::first_line;
 use super::{EXTENSION, Source, Writer, open, summary};
 use crate::{Header, Run};
@@ -36,9 +36,9 @@ pub fn candidates(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Candidates {
         .collect();
     files.sort();
     for (_, path) in files.into_iter().rev() {
-        // A folder may hold hundreds of complete runs: most are told apart by their header.
+        // A folder may hold hundreds of complete runs: most are distinguished by their header.
         let Some(mut file) = agreeing(&path, &agrees) else { continue };
-        // Opened, and so locked, before it is read: nobody adds to it in between.
+        // Opened, and so locked, before it is read: no one adds to it in between.
         match Writer::open(&folder, &path) {
             Ok(writer) => {
                 let run = writer.read().ok().filter(|run| run.summary.is_none() && agrees(&run.header));
@@ -47,7 +47,7 @@ pub fn candidates(dir: &Path, agrees: impl Fn(&Header) -> bool) -> Candidates {
                     return all;
                 }
             }
-            Err(Refused::Unsafe(why)) if summary(&mut file).is_err() => all.refused.push((path, why)),
+            Err(NotResumable::Unsafe(why)) if summary(&mut file).is_err() => all.refused.push((path, why)),
             Err(_) => {}
         }
     }

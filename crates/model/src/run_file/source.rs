@@ -1,4 +1,4 @@
-//! Opening what somebody named as a file, and unpacking it: nobody waits for ever, and nothing
+//! Opening what someone named as a file, and unpacking it: no one waits forever, and nothing
 //! grows without bound.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub struct Source {
     regular: bool,
 }
 
-/// Device, inode and birth, where the file system tells it, of a file. The inode of one that is
+/// Device, inode and birth, where the file system reports it, of a file. The inode of one that is
 /// gone is given to others.
 type Identity = (u64, u64, Option<SystemTime>);
 
@@ -42,12 +42,12 @@ fn identity(file: &Metadata) -> Identity {
 /// All files that were opened here: none of them is written over.
 static READ: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
 
-/// Whether this process has read that file as what somebody named.
+/// Whether this process has read that file as what someone named.
 pub fn was_read(file: &Metadata) -> bool {
     READ.lock().is_ok_and(|read| read.contains(&identity(file)))
 }
 
-/// Opens a file without waiting for anybody: a folder, a named pipe, a device and a socket are
+/// Opens a file without waiting for anyone: a folder, a named pipe, a device and a socket are
 /// refused. `BUNDLE/FILE` is a file of a bundle.
 pub fn open(path: &Path) -> anyhow::Result<Source> {
     if let Some((bundle, file)) = bundle::inside(path) {
@@ -137,7 +137,7 @@ impl std::fmt::Display for Exceeded {
 impl std::error::Error for Exceeded {}
 
 impl Exceeded {
-    /// What an error says of a limit; none where it is about something else.
+    /// What an error says about a limit; none where it is about something else.
     pub fn of(error: &io::Error) -> Option<&Exceeded> {
         error.get_ref()?.downcast_ref()
     }
@@ -162,11 +162,10 @@ pub fn unpacked<'r>(
         expansion: limits.expansion,
         from: limits.expansion_from,
     };
-    Ok(match packed {
-        true => {
-            Box::new(BufReader::new(Bounded { inner: MultiGzDecoder::new(reader), bounds: bounds(true) }))
-        }
-        false => Box::new(BufReader::new(Bounded { inner: reader, bounds: bounds(false) })),
+    Ok(if packed {
+        Box::new(BufReader::new(Bounded { inner: MultiGzDecoder::new(reader), bounds: bounds(true) }))
+    } else {
+        Box::new(BufReader::new(Bounded { inner: reader, bounds: bounds(false) }))
     })
 }
 

@@ -28,18 +28,18 @@ pub const SUMMARY: &[u8] = b"{\"summary\":";
 pub const LONGEST_SUMMARY: usize = 4 << 20;
 
 /// No file has more lines, of which some hundred bytes to some thousand are kept each.
-const MOST: usize = 4_000_000;
+const MAX_LINES: usize = 4_000_000;
 
 /// Summaries of one file that are in memory at once.
-const MOST_AT_ONCE: usize = 100_000;
+const MAX_AT_ONCE: usize = 100_000;
 
-/// What tells whether a summary can be understood.
+/// Shows whether a summary can be parsed.
 #[derive(Deserialize)]
 struct Begun {
     summary: Schema,
 }
 
-/// The part of a header or a summary that tells its version.
+/// The part of a header or a summary with its version.
 #[derive(Deserialize)]
 pub struct Schema {
     pub schema: Option<u64>,
@@ -96,7 +96,7 @@ impl<R: BufRead> SummaryLines<R> {
                 self.number,
                 LONGEST_SUMMARY >> 10
             );
-            ensure!(self.number <= MOST, "it has more than {MOST} lines; read it in parts");
+            ensure!(self.number <= MAX_LINES, "it has more than {MAX_LINES} lines; read it in parts");
             if !line.trim_ascii().is_empty() {
                 return Ok(Some((self.number, line)));
             }
@@ -122,7 +122,7 @@ pub fn summaries(text: impl BufRead) -> anyhow::Result<Vec<(usize, anyhow::Resul
     let mut found = Vec::new();
     for line in SummaryLines::new(text) {
         let (number, line) = line?;
-        ensure!(number <= MOST_AT_ONCE, "it has more than {MOST_AT_ONCE} lines; read it in parts");
+        ensure!(number <= MAX_AT_ONCE, "it has more than {MAX_AT_ONCE} lines; read it in parts");
         found.push((number, summary_line(line.trim_ascii())));
     }
     Ok(found)

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use super::Limits;
 use super::line::sealed;
-use super::place::{Place, Refused, open_folder};
+use super::place::{NotResumable, Place, open_folder};
 use super::reader::unpack;
 use super::written::Written;
 use crate::{Header, Record, Run};
@@ -41,7 +41,7 @@ impl Writer {
             place.with_context(|| format!("a thousand run files named {stem} exist in {}", dir.display()))?;
         let mut writer = Writer { place, written: Written::default(), synced: Instant::now() };
         if let Err(error) = writer.write_line(&Record::Header(Box::new(header.clone()))) {
-            // Half a header is of no use to anybody. If it cannot be removed either, it does no
+            // Half a header is of no use to anyone. If it cannot be removed either, it does no
             // harm.
             writer.place.remove();
             return Err(error).with_context(|| {
@@ -58,7 +58,7 @@ impl Writer {
 
     /// Goes on with a run file; an error where another process is writing it, or where it is not
     /// safe to.
-    pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, Refused> {
+    pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, NotResumable> {
         let place = Place::open(folder, path)?;
         // One byte more than is ever read is refused by whoever reads it.
         let written = Written::of(place.whole().take(Limits::DEFAULT.size + 1))?;
@@ -69,13 +69,13 @@ impl Writer {
         self.place.path()
     }
 
-    /// Reads the run back as everybody else would, from what was written into its file.
+    /// Reads the run back as everyone else would, from what was written into its file.
     pub fn read(&self) -> anyhow::Result<Run> {
         unpack(BufReader::new(self.written.whole()))
             .with_context(|| format!("{} is not a run file that can be used", self.path().display()))
     }
 
-    /// What somebody did to the file, as far as a look at it tells; `None`: nothing.
+    /// What someone did to the file, as far as its metadata show; `None`: nothing.
     pub fn lost(&self) -> Option<String> {
         self.place.lost(self.written.length())
     }

@@ -1,4 +1,4 @@
-//! All that was written of a run, packed in memory: whatever somebody does to its file, it can be
+//! All that was written of a run, packed in memory: whatever someone does to its file, it can be
 //! written again.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -47,7 +47,7 @@ impl Written {
         self.torn
     }
 
-    /// All of it from its begin.
+    /// All of it from its start.
     pub(super) fn whole(&self) -> impl Read + '_ {
         MultiGzDecoder::new(self.packed.as_slice())
     }

@@ -9,33 +9,25 @@ names! { BenchId:
     PAIR_SLOWDOWN = "cpu.pair-slowdown",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        CLOCK = "clock",
-        FIRST_CLOCK = "first_clock",
-        STEADY_CLOCK = "steady_clock",
-        SETTLING = "settling",
-        CLOCK_BY_MULTIPLY = "clock_by_multiply",
-        TIME = "time",
-        CYCLES = "cycles",
-        SLOWDOWN = "slowdown",
-        ALONE = "alone",
-    }
+names! { pub mod metric: MetricId:
+    CLOCK = "clock",
+    FIRST_CLOCK = "first_clock",
+    STEADY_CLOCK = "steady_clock",
+    SETTLING = "settling",
+    CLOCK_BY_MULTIPLY = "clock_by_multiply",
+    TIME = "time",
+    CYCLES = "cycles",
+    SLOWDOWN = "slowdown",
+    ALONE = "alone",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        IDLE_MS = "idle_ms",
-        AT_US = "at_us",
-        OPERATION = "operation",
-        TIMING = "timing",
-        FROM = "from",
-        TO = "to",
-    }
+names! { pub mod param: ParamId:
+    IDLE_MS = "idle_ms",
+    AT_US = "at_us",
+    OPERATION = "operation",
+    TIMING = "timing",
+    FROM = "from",
+    TO = "to",
 }
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(ARITHMETIC, &[])];

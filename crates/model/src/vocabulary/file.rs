@@ -8,25 +8,17 @@ names! { BenchId:
     CREATE = "file.create",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        IO = "io",
-        OPEN_CLOSE = "open_close",
-        CACHED_SHARE = "cached_share",
-        CREATE = "create",
-        DELETE = "delete",
-    }
+names! { pub mod metric: MetricId:
+    IO = "io",
+    OPEN_CLOSE = "open_close",
+    CACHED_SHARE = "cached_share",
+    CREATE = "create",
+    DELETE = "delete",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        CACHE = "cache",
-        BYTES = "bytes",
-    }
+names! { pub mod param: ParamId:
+    CACHE = "cache",
+    BYTES = "bytes",
 }
 
 pub(super) const FAMILY: Family =

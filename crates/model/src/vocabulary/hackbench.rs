@@ -7,40 +7,32 @@ names! { BenchId:
     MESSAGING = "sched.messaging",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        TIME = "time",
-        CPU_USER = "cpu_user",
-        CPU_SYSTEM = "cpu_system",
-        VOLUNTARY = "voluntary",
-        INVOLUNTARY = "involuntary",
-        SWITCHES = "switches",
-        MIGRATIONS = "migrations",
-        WAIT = "wait",
-        LOCK_SHARE = "lock_share",
-        MASKED_SHARE = "masked_share",
-        MESSAGES = "messages",
-        TASKS = "tasks",
-        LATENCY_P50 = "latency_p50",
-        LATENCY_P99 = "latency_p99",
-        LATENCY_P999 = "latency_p999",
-        LATENCY_MAX = "latency_max",
-    }
+names! { pub mod metric: MetricId:
+    TIME = "time",
+    CPU_USER = "cpu_user",
+    CPU_SYSTEM = "cpu_system",
+    VOLUNTARY = "voluntary",
+    INVOLUNTARY = "involuntary",
+    SWITCHES = "switches",
+    MIGRATIONS = "migrations",
+    WAIT = "wait",
+    LOCK_SHARE = "lock_share",
+    MASKED_SHARE = "masked_share",
+    MESSAGES = "messages",
+    TASKS = "tasks",
+    LATENCY_P50 = "latency_p50",
+    LATENCY_P99 = "latency_p99",
+    LATENCY_P999 = "latency_p999",
+    LATENCY_MAX = "latency_max",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        GROUPS = "groups",
-        FDS = "fds",
-        LOOPS = "loops",
-        BYTES = "bytes",
-        TASKS = "tasks",
-        TRANSPORT = "transport",
-    }
+names! { pub mod param: ParamId:
+    GROUPS = "groups",
+    FDS = "fds",
+    LOOPS = "loops",
+    BYTES = "bytes",
+    TASKS = "tasks",
+    TRANSPORT = "transport",
 }
 
 pub(super) const FAMILY: Family =

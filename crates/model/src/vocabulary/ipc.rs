@@ -24,38 +24,30 @@ names! { BenchId:
     UNIX_CONNECT = "ipc.unix-connect",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        ROUND_TRIPS = "round_trips",
-        WAKEUP_P50 = "wakeup_p50",
-        WAKEUP_P99 = "wakeup_p99",
-        WAKEUP_JITTER = "wakeup_jitter",
-        WAKING = "waking",
-        WAITING = "waiting",
-        SWITCHING = "switching",
-        VOLUNTARY = "voluntary",
-        INVOLUNTARY = "involuntary",
-        OCCUPANCY = "occupancy",
-        MIGRATIONS = "migrations",
-        AFFINE = "affine",
-        LATENCY = "latency",
-        BANDWIDTH = "bandwidth",
-        COPY = "copy",
-        COPY_SHARE = "copy_share",
-        NET = "net",
-    }
+names! { pub mod metric: MetricId:
+    ROUND_TRIPS = "round_trips",
+    WAKEUP_P50 = "wakeup_p50",
+    WAKEUP_P99 = "wakeup_p99",
+    WAKEUP_JITTER = "wakeup_jitter",
+    WAKING = "waking",
+    WAITING = "waiting",
+    SWITCHING = "switching",
+    VOLUNTARY = "voluntary",
+    INVOLUNTARY = "involuntary",
+    OCCUPANCY = "occupancy",
+    MIGRATIONS = "migrations",
+    AFFINE = "affine",
+    LATENCY = "latency",
+    BANDWIDTH = "bandwidth",
+    COPY = "copy",
+    COPY_SHARE = "copy_share",
+    NET = "net",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        CLASS = "class",
-        WORK_NS = "work_ns",
-        MESSAGE = "message",
-    }
+names! { pub mod param: ParamId:
+    CLASS = "class",
+    WORK_NS = "work_ns",
+    MESSAGE = "message",
 }
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[

@@ -33,48 +33,40 @@ names! { BenchId:
     LOCK_HANDOVER = "lock.handover",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        LATENCY = "latency",
-        RATIO = "ratio",
-        INSTALL = "install",
-        SEND = "send",
-        TOTAL = "total",
-        HANDLE = "handle",
-        BANDWIDTH = "bandwidth",
-        TOUCHED = "touched",
-        PAGE = "page",
-        COPY = "copy",
-        PAGES_PER_FAULT = "pages_per_fault",
-        PER_GB = "per_gb",
-        LATENESS_P50 = "lateness_p50",
-        LATENESS_MIN = "lateness_min",
-        LATENESS_P99 = "lateness_p99",
-        LATENESS_MAX = "lateness_max",
-        LATENESS_WORST = "lateness_worst",
-        RATE = "rate",
-        LEAST_SHARE = "least_share",
-        HANDED_OVER = "handed_over",
-        OCCUPANCY = "occupancy",
-    }
+names! { pub mod metric: MetricId:
+    LATENCY = "latency",
+    RATIO = "ratio",
+    INSTALL = "install",
+    SEND = "send",
+    TOTAL = "total",
+    HANDLE = "handle",
+    BANDWIDTH = "bandwidth",
+    TOUCHED = "touched",
+    PAGE = "page",
+    COPY = "copy",
+    PAGES_PER_FAULT = "pages_per_fault",
+    PER_GB = "per_gb",
+    LATENESS_P50 = "lateness_p50",
+    LATENESS_MIN = "lateness_min",
+    LATENESS_P99 = "lateness_p99",
+    LATENESS_MAX = "lateness_max",
+    LATENESS_WORST = "lateness_worst",
+    RATE = "rate",
+    LEAST_SHARE = "least_share",
+    HANDED_OVER = "handed_over",
+    OCCUPANCY = "occupancy",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        FDS = "fds",
-        WAY = "way",
-        BYTES = "bytes",
-        RESIDENT_MB = "resident_mb",
-        PROGRAM = "program",
-        POLICY = "policy",
-        SLACK_NS = "slack_ns",
-        OP = "op",
-        CLASS = "class",
-    }
+names! { pub mod param: ParamId:
+    FDS = "fds",
+    WAY = "way",
+    BYTES = "bytes",
+    RESIDENT_MB = "resident_mb",
+    PROGRAM = "program",
+    POLICY = "policy",
+    SLACK_NS = "slack_ns",
+    OP = "op",
+    CLASS = "class",
 }
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[

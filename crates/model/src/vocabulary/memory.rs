@@ -17,45 +17,37 @@ names! { BenchId:
     LOADED_LATENCY = "memory.loaded-latency",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        BANDWIDTH = "bandwidth",
-        BUS_TRAFFIC = "bus_traffic",
-        LATENCY = "latency",
-        CYCLES = "cycles",
-        TRAFFIC = "traffic",
-        TRANSLATION = "translation",
-    }
+names! { pub mod metric: MetricId:
+    BANDWIDTH = "bandwidth",
+    BUS_TRAFFIC = "bus_traffic",
+    LATENCY = "latency",
+    CYCLES = "cycles",
+    TRAFFIC = "traffic",
+    TRANSLATION = "translation",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        OP = "op",
-        BYTES = "bytes",
-        LLC = "llc",
-        NODE = "node",
-        ORDER = "order",
-        STRIDE = "stride",
-        PACE = "pace",
-        CACHES = "caches",
-        SOURCE = "source",
-        FROM = "from",
-        TO = "to",
-        AFTER = "after",
-        CPU = "cpu",
-        CHAINS = "chains",
-        LAYOUT = "layout",
-        PAGES = "pages",
-        OFFSET = "offset",
-        MEMORY = "memory",
-        MIX = "mix",
-        PAUSE = "pause",
-        WITHIN = "within",
-    }
+names! { pub mod param: ParamId:
+    OP = "op",
+    BYTES = "bytes",
+    LLC = "llc",
+    NODE = "node",
+    ORDER = "order",
+    STRIDE = "stride",
+    PACE = "pace",
+    CACHES = "caches",
+    SOURCE = "source",
+    FROM = "from",
+    TO = "to",
+    AFTER = "after",
+    CPU = "cpu",
+    CHAINS = "chains",
+    LAYOUT = "layout",
+    PAGES = "pages",
+    OFFSET = "offset",
+    MEMORY = "memory",
+    MIX = "mix",
+    PAUSE = "pause",
+    WITHIN = "within",
 }
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(BANDWIDTH, &[]), (LATENCY, &[]), (DATA_SOURCE, &[])];

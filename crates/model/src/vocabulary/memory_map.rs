@@ -7,49 +7,37 @@ names! { BenchId:
     REGIONS = "memory.regions",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        BANDWIDTH = "bandwidth",
-        TYPICAL = "typical",
-        PHYSICAL = "physical",
-        SPREAD = "spread",
-        HOPPING = "hopping",
-        SCATTERED = "scattered",
-        NEAR = "near",
-        STREAM = "stream_alone",
-        STREAM_NEAR = "stream_near",
-        STREAM_HOPPING = "stream_hopping",
-        HUGE_PAGE = "huge_page",
-        HUGE_PAGE_NEAR = "huge_page_near",
-        KEPT = "kept_in_cache",
-        CHUNK_IN_TIME = "chunk_in_time",
-        MOMENT = "moment",
-        MOVED = "moved",
-        FIRST_TOUCH = "first_touch",
-        SECOND_TOUCH = "second_touch",
-    }
+names! { pub mod metric: MetricId:
+    BANDWIDTH = "bandwidth",
+    TYPICAL = "typical",
+    PHYSICAL = "physical",
+    SPREAD = "spread",
+    HOPPING = "hopping",
+    SCATTERED = "scattered",
+    NEAR = "near",
+    STREAM = "stream_alone",
+    STREAM_NEAR = "stream_near",
+    STREAM_HOPPING = "stream_hopping",
+    HUGE_PAGE = "huge_page",
+    HUGE_PAGE_NEAR = "huge_page_near",
+    KEPT = "kept_in_cache",
+    CHUNK_IN_TIME = "chunk_in_time",
+    MOMENT = "moment",
+    MOVED = "moved",
+    FIRST_TOUCH = "first_touch",
+    SECOND_TOUCH = "second_touch",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        NODE = "node",
-        CHUNK = "chunk",
-    }
+names! { pub mod param: ParamId:
+    NODE = "node",
+    CHUNK = "chunk",
 }
 
-pub mod rule {
-    use super::names;
-
-    names! { RuleId:
-        MEMORY_TWO_SPEEDS = "memory-two-speeds",
-        MEMORY_REGIONS_DIFFER = "memory-regions-differ",
-        MEMORY_NEIGHBOUR = "memory-neighbour",
-        MEMORY_NODES_UNEVEN = "memory-nodes-uneven",
-    }
+names! { pub mod rule: RuleId:
+    MEMORY_TWO_SPEEDS = "memory-two-speeds",
+    MEMORY_REGIONS_DIFFER = "memory-regions-differ",
+    MEMORY_NEIGHBOUR = "memory-neighbour",
+    MEMORY_NODES_UNEVEN = "memory-nodes-uneven",
 }
 
 pub(super) const FAMILY: Family = Family {

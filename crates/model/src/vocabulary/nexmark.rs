@@ -12,41 +12,29 @@ names! { BenchId:
     Q11 = "nexmark.q11",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        RATE = "rate",
-        CPU = "cpu",
-        CPU_TICKS = "cpu_ticks",
-        PROCESS_CPU = "process_cpu",
-        COST = "cost",
-        ATTAINMENT = "attainment",
-        TARGET = "target",
-        ACHIEVED = "achieved",
-        LATE = "late",
-        OTHERS = "others",
-        STEAL = "steal",
-        GC = "gc",
-        REJECTED = "rejected",
-        RESTARTS = "restarts",
-    }
+names! { pub mod metric: MetricId:
+    RATE = "rate",
+    CPU = "cpu",
+    CPU_TICKS = "cpu_ticks",
+    PROCESS_CPU = "process_cpu",
+    COST = "cost",
+    ATTAINMENT = "attainment",
+    TARGET = "target",
+    ACHIEVED = "achieved",
+    LATE = "late",
+    OTHERS = "others",
+    STEAL = "steal",
+    GC = "gc",
+    REJECTED = "rejected",
+    RESTARTS = "restarts",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        LOAD = "load",
-    }
+names! { pub mod param: ParamId:
+    LOAD = "load",
 }
 
-pub mod probe {
-    use super::names;
-
-    names! { probes:
-        FLINK = "probe:flink",
-    }
+names! { pub mod probe: probes:
+    FLINK = "probe:flink",
 }
 
 pub(super) const FAMILY: Family = Family {

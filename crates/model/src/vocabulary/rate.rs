@@ -23,47 +23,31 @@ names! { BenchId:
     ALIGN = "rate.align",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        RATE = "rate",
-        RATIO = "ratio",
-        COPY_SPREAD = "copy_spread",
-        SLOWEST_CPU = "slowest_cpu",
-        PHYSICAL = "physical",
-        HUGE_FREE = "huge_free",
-    }
+names! { pub mod metric: MetricId:
+    RATE = "rate",
+    RATIO = "ratio",
+    COPY_SPREAD = "copy_spread",
+    SLOWEST_CPU = "slowest_cpu",
+    PHYSICAL = "physical",
+    HUGE_FREE = "huge_free",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        MIB = "mib",
-        NODE = "node",
-    }
+names! { pub mod param: ParamId:
+    MIB = "mib",
+    NODE = "node",
 }
 
-pub mod rule {
-    use super::names;
-
-    names! { RuleId:
-        RATE_RUNS_APART = "rate-runs-apart",
-        RATE_SETTLED_AT_START = "rate-settled-at-start",
-        RATE_MEMORY_MOVES = "rate-memory-moves",
-        RATE_FOOTPRINT_IN_CACHE = "rate-footprint-in-cache",
-        RATE_SLOW_MEMORY = "rate-slow-memory",
-    }
+names! { pub mod rule: RuleId:
+    RATE_RUNS_APART = "rate-runs-apart",
+    RATE_SETTLED_AT_START = "rate-settled-at-start",
+    RATE_MEMORY_MOVES = "rate-memory-moves",
+    RATE_FOOTPRINT_IN_CACHE = "rate-footprint-in-cache",
+    RATE_SLOW_MEMORY = "rate-slow-memory",
 }
 
-pub mod probe {
-    use super::names;
-
-    names! { probes:
-        RATE_HISTORY = "probe:rate-history",
-        RATE_ESCALATION = "probe:rate-escalation",
-    }
+names! { pub mod probe: probes:
+    RATE_HISTORY = "probe:rate-history",
+    RATE_ESCALATION = "probe:rate-escalation",
 }
 
 pub(super) const FAMILY: Family = Family {

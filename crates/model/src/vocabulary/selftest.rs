@@ -25,15 +25,11 @@ names! { BenchId:
 /// do beyond what they report.
 pub const PLANTED: &str = "planted";
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        SPEED = "speed",
-        INSTRUCTIONS = "instructions",
-        CYCLES = "cycles",
-        IPC = "ipc",
-    }
+names! { pub mod metric: MetricId:
+    SPEED = "speed",
+    INSTRUCTIONS = "instructions",
+    CYCLES = "cycles",
+    IPC = "ipc",
 }
 
 pub(super) const FAMILY: Family =

@@ -2,14 +2,10 @@
 
 use super::{Family, names};
 
-pub mod rule {
-    use super::names;
-
-    names! { RuleId:
-        SWEEP_EFFECT = "sweep-effect",
-        SWEEP_TRADE = "sweep-trade",
-        PROFILE_SHARES = "profile-shares",
-    }
+names! { pub mod rule: RuleId:
+    SWEEP_EFFECT = "sweep-effect",
+    SWEEP_TRADE = "sweep-trade",
+    PROFILE_SHARES = "profile-shares",
 }
 
 pub(super) const FAMILY: Family = Family { name: "sweep", rules: rule::ALL, ..Family::NONE };

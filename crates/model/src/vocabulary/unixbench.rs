@@ -17,34 +17,22 @@ names! { BenchId:
     SYSCALL = "unixbench.syscall",
 }
 
-pub mod metric {
-    use super::names;
-
-    names! { MetricId:
-        SCORE = "score",
-        VOLUNTARY = "voluntary",
-        INVOLUNTARY = "involuntary",
-        OCCUPANCY = "occupancy",
-        MIGRATIONS = "migrations",
-        AFFINE = "affine",
-    }
+names! { pub mod metric: MetricId:
+    SCORE = "score",
+    VOLUNTARY = "voluntary",
+    INVOLUNTARY = "involuntary",
+    OCCUPANCY = "occupancy",
+    MIGRATIONS = "migrations",
+    AFFINE = "affine",
 }
 
-pub mod param {
-    use super::names;
-
-    names! { ParamId:
-        COPIES = "copies",
-        CLASS = "class",
-    }
+names! { pub mod param: ParamId:
+    COPIES = "copies",
+    CLASS = "class",
 }
 
-pub mod rule {
-    use super::names;
-
-    names! { RuleId:
-        MORE_THAN_COPIES = "more-than-copies",
-    }
+names! { pub mod rule: RuleId:
+    MORE_THAN_COPIES = "more-than-copies",
 }
 
 pub(super) const FAMILY: Family = Family {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use model::RunClock;
 use stats::Interval;
 use stats::bootstrap::{Resampling, bca};
-use stats::clock::{Brought, Seen, brought};
+use stats::clock::{Brought, ProcessMedians, brought};
 use stats::contrast::{Clocks, Family, Side, contrast, level};
 use stats::estimate::interval_of_logarithms;
 use stats::order::{mean, median, variance};
@@ -17,7 +17,7 @@ use super::super::system::on_path;
 use super::super::{Bench, said_by};
 use super::{Figure, WORKER, Work};
 
-/// Of each process its lines, two numbers each: ns a unit, then what the layout says.
+/// The lines of each process, two numbers each: ns per unit, then the layout's own.
 pub type Values = Vec<Vec<[f64; 2]>>;
 
 pub struct Layout {
@@ -31,7 +31,7 @@ pub struct Layout {
 pub enum How {
     /// Arms one after the other.
     Single {
-        /// The work, slower by so many per cent.
+        /// The work, slower by this many percent.
         arm: fn(&Bench, Work, u32) -> Result<Values, String>,
         figure: fn(&Values) -> Option<Figure>,
         /// 1 where the second is called slower, -1 faster, 0 neither.
@@ -54,7 +54,7 @@ pub const LAYOUTS: &[Layout] = &[
 
 /// Of differences below, 1 % at pyperf and criterion, nothing is said; ours says nothing below 2 %.
 const NOISE: f64 = 0.01;
-const LEAST: f64 = 0.02;
+const MIN_DIFFERENCE: f64 = 0.02;
 
 fn words(bench: &Bench, work: Work, slower: u32, more: &str) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -74,7 +74,7 @@ fn worker(bench: &Bench, work: Work, slower: u32, more: &str) -> Result<Vec<[f64
     lines.filter(|lines| !lines.is_empty()).ok_or_else(|| format!("a worker ({more}) said {text:?}"))
 }
 
-/// Units that take so long.
+/// Units that take this long.
 fn units(bench: &Bench, work: Work, slower: u32, ns: f64) -> Result<u64, String> {
     worker(bench, work, slower, &format!("find {ns}")).map(|lines| lines[0][0] as u64)
 }
@@ -82,8 +82,8 @@ fn units(bench: &Bench, work: Work, slower: u32, ns: f64) -> Result<u64, String>
 // Ours: visits of 9 windows of 2 ms after one to warm up, as a quick run has them of core-bound
 // rows; five at least, until the guarded interval is within ±3 %, thirty at most.
 
-const LEAST_VISITS: usize = 5;
-const MOST_VISITS: usize = 30;
+const MIN_VISITS: usize = 5;
+const MAX_VISITS: usize = 30;
 
 fn visits(bench: &Bench, work: Work, slower: u32) -> Result<Values, String> {
     // Without its reason, which has spaces.
@@ -93,16 +93,16 @@ fn visits(bench: &Bench, work: Work, slower: u32) -> Result<Values, String> {
     loop {
         all.push(worker(bench, work, slower, &format!("visit 2e6 1 9 {clock}"))?);
         let near = |figure: Figure| figure.interval.half_width() <= super::NEAR;
-        if all.len() >= LEAST_VISITS && (all.len() >= MOST_VISITS || at_a_clock(&all).is_some_and(near)) {
+        if all.len() >= MIN_VISITS && (all.len() >= MAX_VISITS || at_a_clock(&all).is_some_and(near)) {
             return Ok(all);
         }
     }
 }
 
-fn seen(values: &Values) -> Option<Vec<Seen>> {
+fn seen(values: &Values) -> Option<Vec<ProcessMedians>> {
     values
         .iter()
-        .map(|visit| Seen::of(&visit.iter().map(|[ns, ghz]| (*ns, *ghz)).collect::<Vec<_>>()))
+        .map(|visit| ProcessMedians::of(&visit.iter().map(|[ns, ghz]| (*ns, *ghz)).collect::<Vec<_>>()))
         .collect()
 }
 
@@ -134,31 +134,30 @@ fn told_by_runs(first: &Values, second: &Values) -> i32 {
     let found = || {
         let ([first_seen, second_seen], sides) =
             ([seen(first)?, seen(second)?], [at_reference(first)?, at_reference(second)?]);
-        let clock = |seen: &[Seen]| mean(&seen.iter().map(|one| one.clock).collect::<Vec<f64>>());
+        let clock = |seen: &[ProcessMedians]| mean(&seen.iter().map(|one| one.clock).collect::<Vec<f64>>());
         let apart = clock(&second_seen)? - clock(&first_seen)?;
         let at_clock = sides.iter().all(|(_, brought)| brought.is_some());
-        let of = |seen: &[Seen], at: &[f64]| {
-            let values = |one: (&Seen, &f64)| if at_clock { *one.1 } else { one.0.time }.exp();
+        let of = |seen: &[ProcessMedians], at: &[f64]| {
+            let values = |one: (&ProcessMedians, &f64)| if at_clock { *one.1 } else { one.0.time }.exp();
             Side::of(&seen.iter().zip(at).map(values).collect::<Vec<f64>>(), 1)
         };
         let (a, b) = (of(&first_seen, &sides[0].0)?, of(&second_seen, &sides[1].0)?);
-        let (family, clocks) = match at_clock {
-            true => (Family::AtOneClock, Clocks { slack: 0.10 * apart.abs(), ..Clocks::default() }),
-            false => (Family::Other, Clocks { below: (-apart).max(0.0), above: apart.max(0.0), slack: 0.0 }),
+        let (family, clocks) = if at_clock {
+            (Family::AtOneClock, Clocks { slack: 0.10 * apart.abs(), ..Clocks::default() })
+        } else {
+            (Family::Other, Clocks { below: (-apart).max(0.0), above: apart.max(0.0), slack: 0.0 })
         };
         let found = contrast(&a, &b, level(family, [&a, &b], &[]), clocks);
-        let differs =
-            found.p <= 0.05 && !found.interval.contains(0.0) && found.difference.abs() >= LEAST.ln_1p();
+        let differs = found.p <= 0.05
+            && !found.interval.contains(0.0)
+            && found.difference.abs() >= MIN_DIFFERENCE.ln_1p();
         Some(sign(found.difference, differs))
     };
     found().unwrap_or(0)
 }
 
 fn sign(difference: f64, differs: bool) -> i32 {
-    match differs {
-        true => difference.signum() as i32,
-        false => 0,
-    }
+    if differs { difference.signum() as i32 } else { 0 }
 }
 
 /// `assay guard --vs` itself, over two commands of 50 ms.

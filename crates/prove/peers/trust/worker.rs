@@ -12,7 +12,7 @@ use sys::clock::Clock;
 ///
 /// `once N`: does N units and says nothing, a command. `find NS`: how many units take so long.
 /// `windows N WARM COUNT`: ns a unit of each window of N units. `linear WARM_NS TOTAL_NS SAMPLES`:
-/// as criterion samples. `visit NS WARM COUNT CLOCK`: as a visit of ours, with GHz behind each
+/// as criterion samples. `visit NS WARM COUNT CLOCK`: as a visit of Assay's, with GHz behind each
 /// time.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let [cpu, work, slower, mode, numbers @ ..] = arguments else { return Err("too few words".into()) };
@@ -60,13 +60,12 @@ struct Unit {
 impl Unit {
     fn work(&self, units: u64) {
         let units = units + units * self.slower / 100;
-        match self.calls {
-            true => (0..units).for_each(|_| {
+        if self.calls {
+            (0..units).for_each(|_| {
                 std::hint::black_box(sys::c_calls::process());
-            }),
-            false => {
-                std::hint::black_box(kernels::add_chain(units, 1, 1));
-            }
+            })
+        } else {
+            std::hint::black_box(kernels::add_chain(units, 1, 1));
         }
     }
 
@@ -77,7 +76,7 @@ impl Unit {
         begin.elapsed().as_nanos() as f64 / units as f64
     }
 
-    /// How many units take so many nanoseconds, in whole hundreds.
+    /// How many units take this many nanoseconds, in whole hundreds.
     fn filling(&self, ns: f64) -> u64 {
         let mut units = 100;
         loop {

@@ -24,7 +24,7 @@ pub struct Found {
     pub pairs: Pairs,
     pub with_history: Pairs,
     pub three_a_side: Pairs,
-    /// By per cent.
+    /// By percent.
     planted: BTreeMap<u32, Planted>,
     hogs: Hogs,
 }
@@ -75,7 +75,7 @@ impl Found {
         }
     }
 
-    /// B ran beside busy loops: what moved must be refused by what names them, or be said to be
+    /// B ran next to busy loops: what moved must be refused by what names them, or be said to be
     /// disturbed by them.
     pub fn beside_hogs(&mut self, comparison: &Comparison) {
         let hogs = &mut self.hogs;
@@ -97,7 +97,7 @@ impl Found {
     }
 }
 
-/// Why a planted difference was not told.
+/// Why a planted difference was not found.
 fn cause(said: &Said, share: f64) -> String {
     let one = match said {
         Said::Nothing => return "no figure".to_string(),

@@ -1,4 +1,4 @@
-//! What comparisons said, counted over headline metrics: all of A's, also those that were refused
+//! Results of comparisons, counted over headline metrics: all of A's, also those that were refused
 //! or have no figure.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use prove::proof::Rate;
 
 use super::measured::Measured;
 
-/// Metrics of some kind, by what was said.
+/// Metrics of some kind, by result.
 #[derive(Clone, Default)]
 pub struct Counts {
     pub of: usize,
@@ -41,7 +41,7 @@ pub fn is_different(word: Relation) -> bool {
     matches!(word, Relation::Faster | Relation::Slower | Relation::Higher | Relation::Lower)
 }
 
-/// What a comparison says of one of A's metrics.
+/// The result of a comparison for one of A's metrics.
 pub enum Said<'c> {
     Compared(&'c Compared),
     /// Because of this.

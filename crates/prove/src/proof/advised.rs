@@ -8,7 +8,10 @@ use super::{PLANTED_GAIN, Rate, sums};
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
-use stats::sweep::{Advised, Ending, Knob, Look, Question, Shape, WORSE_MOST, advice, seen, surface};
+use stats::sweep::{
+    Advised, Ending, Knob, MAX_RESPONSE_LOSS, Observation, Question, Shape, advice, detectable_effect,
+    surface,
+};
 
 /// A sweep of a target and of its response, measured until an effect of 5 % would be seen of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +38,9 @@ pub struct AdvisedOf {
     pub region: Rate,
     /// Sweeps whose compromise names a planted setting.
     pub setting: Rate,
-    /// Compromises whose true response is more than [`WORSE_MOST`] worse.
+    /// Compromises whose true response is more than [`MAX_RESPONSE_LOSS`] worse.
     pub worse: Rate,
-    /// Intervals of gains that hold the truth.
+    /// Intervals of gains that contain the truth.
     pub covered: Rate,
     /// Sweeps in which the effect asked for would have been seen in the end.
     pub seen: Rate,
@@ -49,7 +52,7 @@ sums!(AdvisedOf: anything, region, setting, worse, covered, seen, passes);
 
 /// The effect that is asked for, and the fewest passes.
 const ASKED: f64 = 0.05;
-const LEAST: u32 = 4;
+const MIN_PASSES: u32 = 4;
 /// What the better throughput elsewhere costs, as logarithms: of time, of response.
 const TRAP: [f64; 2] = [-0.10, 0.34];
 
@@ -63,10 +66,7 @@ struct Truth {
 
 impl Truth {
     fn draw(of: Advising, inside: bool, rng: &mut Rng) -> Truth {
-        let shape = match of.curve {
-            true => Shape { columns: 12, rows: 1 },
-            false => Shape { columns: 7, rows: 7 },
-        };
+        let shape = if of.curve { Shape { columns: 12, rows: 1 } } else { Shape { columns: 7, rows: 7 } };
         let mut levels = [vec![0.0; shape.cells()], vec![0.0; shape.cells()]];
         let mut cells = Vec::new();
         if of.planted {
@@ -98,13 +98,13 @@ impl Truth {
         sum / cells.len() as f64 - self.level(metric, self.control)
     }
 
-    fn question<'a>(&self, looks: &'a [Look], places: &'a [f64], seed: u64) -> Question<'a> {
+    fn question<'a>(&self, observations: &'a [Observation], places: &'a [f64], seed: u64) -> Question<'a> {
         let knob = |values: usize| Knob { before: 0, places: (values > 2).then_some(&places[..values]) };
         Question {
             shape: self.shape,
             knobs: [knob(self.shape.columns), knob(self.shape.rows)],
             control: self.control,
-            looks,
+            observations,
             better: Better::Lower,
             seed,
         }
@@ -112,7 +112,7 @@ impl Truth {
 }
 
 /// All visits of the most passes, of both metrics side by side.
-fn looks(of: Advising, truth: &Truth, rng: &mut Rng) -> [Vec<Look>; 2] {
+fn looks(of: Advising, truth: &Truth, rng: &mut Rng) -> [Vec<Observation>; 2] {
     let mut order: Vec<(usize, u32)> = Vec::new();
     for pass in 0..of.most {
         for (place, cell) in shuffled(truth.shape.cells(), rng).into_iter().enumerate() {
@@ -128,7 +128,7 @@ fn looks(of: Advising, truth: &Truth, rng: &mut Rng) -> [Vec<Look>; 2] {
         let each = order.iter().enumerate().map(|(index, (cell, pass))| {
             let drift = of.drift.at(index, n, step, &wander);
             let value = (truth.level(metric, *cell) + drift).exp() * noise.draw(rng);
-            Look { cell: *cell, pass: *pass, at: index as f64, value }
+            Observation { cell: *cell, pass: *pass, at: index as f64, value }
         });
         each.collect()
     })
@@ -143,13 +143,13 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
         let all = looks(of, &truth, &mut rng);
         let places: Vec<f64> = (0..truth.shape.cells()).map(|place| place as f64).collect();
         let until = |passes: u32| {
-            all.each_ref().map(|looks| -> Vec<Look> {
+            all.each_ref().map(|looks| -> Vec<Observation> {
                 looks.iter().filter(|look| look.pass < passes).copied().collect()
             })
         };
         let smallest = |passes: u32| -> f64 {
-            let of = |looks: &Vec<Look>| {
-                seen(&truth.question(looks, &places, trial as u64)).unwrap_or(f64::INFINITY)
+            let of = |looks: &Vec<Observation>| {
+                detectable_effect(&truth.question(looks, &places, trial as u64)).unwrap_or(f64::INFINITY)
             };
             until(passes).iter().map(of).fold(0.0, f64::max)
         };
@@ -158,13 +158,15 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
             let now = *passes as usize;
             ending.is_due(now) && ending.look(now, smallest(*passes), ASKED.ln_1p())
         };
-        let passes = (LEAST..of.most).find(is_over).unwrap_or(of.most);
+        let passes = (MIN_PASSES..of.most).find(is_over).unwrap_or(of.most);
         let kept = until(passes);
         let questions = kept.each_ref().map(|looks| truth.question(looks, &places, trial as u64));
         let [Some(target), Some(response)] = questions.each_ref().map(surface) else { continue };
-        found
-            .seen
-            .count([&target, &response].iter().all(|own| own.seen().is_some_and(|s| s <= ASKED.ln_1p())));
+        found.seen.count(
+            [&target, &response]
+                .iter()
+                .all(|own| own.detectable_effect().is_some_and(|s| s <= ASKED.ln_1p())),
+        );
         let said = advice((&questions[0], &target), Some((&questions[1], &response)));
         found.passes += passes as usize;
         let each = [said.target, said.response, said.both];
@@ -174,7 +176,7 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
             found.covered.count(own.gain.interval.contains(truth.mean(metric, &own)));
         }
         if let Some(both) = said.both {
-            found.worse.count(truth.mean(1, &both) > WORSE_MOST.ln_1p());
+            found.worse.count(truth.mean(1, &both) > MAX_RESPONSE_LOSS.ln_1p());
         }
         if of.planted {
             let cells: Vec<usize> =

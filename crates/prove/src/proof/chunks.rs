@@ -4,7 +4,7 @@
 use fastrand::Rng;
 
 use super::{Rate, over, sums};
-use stats::memory_map::{Answer, SHARES, map, speeds_of};
+use stats::memory_map::{Answer, SHARES, find_speeds, map};
 use stats::noise::{exponential, normal};
 
 /// What scatters the readings of a map.
@@ -101,7 +101,7 @@ sums!(Maps: speeds, ratio, share);
 
 impl Maps {
     fn count(&mut self, rows: &[Vec<f64>], ratio: f64, share: f64) {
-        let found = speeds_of(rows);
+        let found = find_speeds(rows);
         self.speeds.count(found.is_some());
         if let Some(speeds) = found {
             self.ratio.count((speeds.ratio / ratio).ln().abs() < 0.05);
@@ -162,7 +162,7 @@ pub fn limits(trials: usize, seed: u64) -> Limits {
             let slow = (limit.share * memory.chunks as f64).ceil() as usize;
             let from = rng.usize(..=memory.chunks - slow);
             let rows = memory.readings(ratio, from..from + slow, &mut rng);
-            seen.found.count(speeds_of(&rows).is_some());
+            seen.found.count(find_speeds(&rows).is_some());
             if limit.share == SHARES[0] {
                 seen.steps.push(ratio);
             }

@@ -1,11 +1,11 @@
-//! Does the figure at a clock hold the truth, and is a wrong clock noticed?
+//! Does the figure at a clock contain the truth, and is a wrong clock noticed?
 //!
 //! The clock is the one of a recorded guest: three plateaus, which a process takes as a whole.
 
 use fastrand::Rng;
 
 use super::{Rate, Shape, over};
-use stats::clock::{Gate, Seen, Slope, brought, gate, slope};
+use stats::clock::{Gate, ProcessMedians, Slope, brought, gate, slope};
 use stats::guarded::guarded;
 use stats::noise::{Inside, Noise, normal};
 use stats::order::{Interval, median};
@@ -49,7 +49,7 @@ fn reading(clock: f64, rng: &mut Rng) -> f64 {
 pub struct Clocked {
     /// Of all series, those brought to the clock.
     pub adjusted: Rate,
-    /// Of all series, those whose figure holds its own truth: the time at the clock, or as the
+    /// Of all series, those whose figure contains its own truth: the time at the clock, or as the
     /// series ran after a veto.
     pub covered: Rate,
     /// Mean half-widths of ln(time): at the clock, of series brought to it; as it ran, of all.
@@ -96,12 +96,12 @@ fn truths(shape: Shape, slope: f64, rng: &mut Rng) -> (f64, f64) {
     (middle(&noise) + slope * RUN_CLOCK.ln(), middle(&times))
 }
 
-fn run(shape: Shape, slope: f64, rng: &mut Rng) -> Vec<Seen> {
+fn run(shape: Shape, slope: f64, rng: &mut Rng) -> Vec<ProcessMedians> {
     let noise = shape.process_medians(shape.processes, rng);
     let one = |noise: &f64| {
         let ran_at = clock(rng);
         let (time, clock) = (noise.ln() + slope * ran_at, reading(ran_at, rng));
-        Seen { time, clock, cycles: time + clock }
+        ProcessMedians { time, clock, cycles: time + clock }
     };
     noise.iter().map(one).collect()
 }
@@ -123,7 +123,7 @@ pub fn gate_opens(read: ClockRead, trials: usize, seed: u64) -> Rate {
     })
 }
 
-fn seen_by(read: ClockRead, rng: &mut Rng) -> Vec<Seen> {
+fn seen_by(read: ClockRead, rng: &mut Rng) -> Vec<ProcessMedians> {
     let one = |_| {
         let ran_at = clock(rng);
         let own = match read {
@@ -133,7 +133,7 @@ fn seen_by(read: ClockRead, rng: &mut Rng) -> Vec<Seen> {
         };
         let read_at = if own { ran_at } else { clock(rng) };
         let (time, clock) = (0.01 * normal(rng) - ran_at, reading(read_at, rng));
-        Seen { time, clock, cycles: time + clock }
+        ProcessMedians { time, clock, cycles: time + clock }
     };
     (0..7).map(one).collect()
 }

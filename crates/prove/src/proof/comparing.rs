@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::{Rate, Shape, over, rate};
 use stats::analysis::CONFIDENCE;
-use stats::compare::{LEAST_MARGIN, paired_p, paired_ratio, ratio_of_means};
+use stats::compare::{MIN_MARGIN, paired_p, paired_ratio, ratio_of_means};
 use stats::contrast::{Clocks, Family, Side, contrast, level};
 use stats::interleave::latin_order;
 use stats::noise::{Noise, autoregressive, normal};
@@ -86,7 +86,7 @@ pub struct Runs {
 /// What comparing such runs comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contrasted {
-    /// 95 % intervals that hold what was planted.
+    /// 95 % intervals that contain what was planted.
     pub covered: Rate,
     /// Called different, of one metric alone: p at most 5 %, an interval without 1, and 2 % apart
     /// at least.
@@ -101,7 +101,7 @@ pub const SAME: f64 = 0.10;
 pub fn contrasted(runs: Runs, trials: usize, seed: u64) -> Contrasted {
     let mut rng = Rng::with_seed(seed);
     let mut found = Contrasted::default();
-    let (shift, least) = (runs.planted.ln_1p(), LEAST_MARGIN.ln_1p());
+    let (shift, least) = (runs.planted.ln_1p(), MIN_MARGIN.ln_1p());
     for _ in 0..trials {
         let values = runs.draw(&mut rng);
         let (a, b) = values.split_at(runs.processes);
@@ -145,7 +145,7 @@ impl Runs {
     }
 }
 
-/// Values of which each scale of time has a part that is drawn anew that often: Voss's way to 1/f
+/// Values of which each scale of time has a part that is redrawn that often: Voss's way to 1/f
 /// noise.
 fn flicker(spread: f64, count: usize, rng: &mut Rng) -> Vec<f64> {
     const SCALES: u32 = 10;

@@ -1,4 +1,4 @@
-//! Do intervals hold the truth as often as they say?
+//! Do intervals contain the truth as often as they say?
 
 use fastrand::Rng;
 
@@ -13,11 +13,11 @@ use stats::order::{median, median_interval};
 /// Coverage of an estimate's interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Of the intervals given, those that hold the truth.
+    /// Of the intervals given, those that contain the truth.
     pub covered: Rate,
     /// Of all series, those that got an interval.
     pub given: Rate,
-    /// Of all series, those that got one which does not hold the truth.
+    /// Of all series, those that got one which does not contain the truth.
     pub wrong: Rate,
     /// Of all series, those whose windows were counted.
     pub by_windows: Rate,

@@ -1,4 +1,4 @@
-//! Does the interval of the CPU% at which two machines' curves cross hold the truth? On pairs of
+//! Does the interval of the CPU% at which two machines' curves cross contain the truth? On pairs of
 //! machines that were made to cross at a known place.
 
 use fastrand::Rng;
@@ -20,7 +20,8 @@ pub struct Passes {
 pub struct Crossed {
     /// Pairs whose crossing is found with an interval.
     pub given: Rate,
-    /// Of all intervals that are given, also of crossings that are none, those that hold the truth.
+    /// Of all intervals that are given, also of crossings that are none, those that contain the
+    /// truth.
     pub held: Rate,
     /// Half-widths of these, 0..1, summed up.
     pub widths: f64,

@@ -4,7 +4,7 @@ use fastrand::Rng;
 
 use super::sweeps::Drift;
 use super::{Rate, sums};
-use stats::factorial::{Effect, Look, share_out};
+use stats::factorial::{Effect, Observation, share_out};
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
 
@@ -23,7 +23,7 @@ pub struct Knobs {
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SharedOut {
-    /// 95 % intervals that hold the truth.
+    /// 95 % intervals that contain the truth.
     pub total: Rate,
     pub mains: Rate,
     pub pairs: Rate,
@@ -31,7 +31,7 @@ pub struct SharedOut {
     /// The same of mains by passes alone: the mean over passes of `ln(knob / before)` with
     /// Student's interval.
     pub by_pass: Rate,
-    /// Half-widths of those over half-widths of ours, summed.
+    /// Half-widths of those over half-widths of Assay's, summed.
     pub by_pass_width: f64,
     /// Runs in which a knob without effect is called strong.
     pub false_strong: Rate,
@@ -53,7 +53,7 @@ fn level(mask: u64) -> f64 {
 }
 
 impl Knobs {
-    fn looks(self, rng: &mut Rng) -> Vec<Look> {
+    fn looks(self, rng: &mut Rng) -> Vec<Observation> {
         let mut masks: Vec<u64> = vec![0, 63];
         masks.extend((0..6).map(|knob| 1 << knob));
         masks.extend(PAIRS.iter().map(|(pair, _)| 1 << pair[0] | 1 << pair[1]));
@@ -66,7 +66,7 @@ impl Knobs {
                 let drift = self.drift.at(index, n, step, &wander);
                 let outlier = if rng.f64() < self.outliers { 1.5 } else { 1.0 };
                 let value = 7.0 * (level(masks[place]) + drift).exp() * self.noise.draw(rng) * outlier;
-                looks.push(Look { mask: masks[place], pass, at: 1000.0 * index as f64, value });
+                looks.push(Observation { mask: masks[place], pass, at: 1000.0 * index as f64, value });
             }
         }
         looks
@@ -102,7 +102,7 @@ pub fn shared_out(knobs: Knobs, trials: usize, seed: u64) -> SharedOut {
 }
 
 /// A setting over before by the mean of each pass's own contrast, and its half-width.
-fn by_pass(looks: &[Look], mask: u64, passes: u32) -> Option<(f64, f64)> {
+fn by_pass(looks: &[Observation], mask: u64, passes: u32) -> Option<(f64, f64)> {
     let of = |pass: u32, mask: u64| {
         looks.iter().find(|look| look.pass == pass && look.mask == mask).map(|look| look.value.ln())
     };

@@ -8,7 +8,7 @@ use stats::estimate::{Estimate, estimate};
 use stats::guarded::GUARDED;
 use stats::spend::firm;
 
-/// What became of figures that are held against the most that they may be.
+/// What became of figures that have an upper limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decided {
     pub met: Rate,

@@ -8,8 +8,8 @@ use fastrand::Rng;
 use super::Rate;
 use model::{Better, Form, Metric};
 use stats::core_bound::{Common, at_clock};
+use stats::core_sharing::shared;
 use stats::guarded::guarded;
-use stats::looks::shared;
 use stats::noise::normal;
 use stats::order::{Interval, median};
 use stats::outliers::Covariate;
@@ -18,7 +18,7 @@ use stats::series::Process;
 const WINDOWS: usize = 16;
 /// Standard deviations of ln(time), over processes and inside them.
 const NOISE: f64 = 0.01;
-/// A window beside the other thread all the while takes so many times as long.
+/// A window beside the other thread all the while takes this many times as long.
 const PRICE: f64 = 1.4;
 /// Looks, cycles: alone, beside another thread, and one in a hundred that was interrupted.
 const LOOK_ALONE: f64 = 1.0;
@@ -63,7 +63,7 @@ pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) 
     let mut told = Alone::default();
     for _ in 0..trials {
         let all: Vec<Process> = (0..OTHERS).map(|_| process(neighbour, &mut rng)).collect();
-        let looks: Vec<f64> = all.iter().filter_map(|process| process.looks()).flatten().copied().collect();
+        let looks: Vec<f64> = all.iter().filter_map(|process| process.probes()).flatten().copied().collect();
         let own: Vec<&Process> = all.iter().take(processes).collect();
         let half = |Interval { low, high }: Interval| (high.ln() - low.ln()) / 2.0;
         let medians: Vec<f64> = own.iter().filter_map(|process| median(&process.values)).collect();
@@ -84,9 +84,10 @@ pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) 
 
 fn process(neighbour: Neighbour, rng: &mut Rng) -> Process {
     let Neighbour { share, lasts } = neighbour;
-    let [alone, there] = match share < 0.5 {
-        true => [lasts * (1.0 - share) / share, lasts],
-        false => [lasts, lasts * share / (1.0 - share)],
+    let [alone, there] = if share < 0.5 {
+        [lasts * (1.0 - share) / share, lasts]
+    } else {
+        [lasts, lasts * share / (1.0 - share)]
     };
     let level = NOISE * normal(rng);
     let mut is_there = rng.f64() < share;

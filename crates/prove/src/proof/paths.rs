@@ -3,7 +3,7 @@
 use fastrand::Rng;
 
 use super::{Rate, over};
-use stats::network::{Arm, End, Experiment, Limit, SLOWED, decide};
+use stats::network::{Arm, End, Experiment, Limit, SLOWED_BUSY_SHARE, decide};
 use stats::noise::normal;
 
 /// What was planted, and what was concluded of it.
@@ -128,7 +128,7 @@ impl Path {
             let each = (self.window * window).min(self.stream) * streams;
             sender.min(receiver).min(self.rate).min(each)
         };
-        let (one, rest) = (1.0, 1.0 - SLOWED);
+        let (one, rest) = (1.0, 1.0 - SLOWED_BUSY_SHARE);
         let plain = carried(self.sender, self.receiver, one, one);
         // Several tasks get more of a CPU that they share with others.
         let starved = matches!(self.planted, Limit::SenderStarved | Limit::ReceiverStarved);

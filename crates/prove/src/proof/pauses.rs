@@ -151,7 +151,7 @@ impl Simulated {
         all
     }
 
-    /// Who has the one CPU of two in turn: the other's time is a pause.
+    /// Who has the one CPU of two alternately: the other's time is a pause.
     fn in_turn(&self, rng: &mut Rng) -> [Vec<[f64; 2]>; 2] {
         let mut at = 0.0;
         let mut pauses = [Vec::new(), Vec::new()];

@@ -6,15 +6,15 @@ use fastrand::Rng;
 use super::clocks::plateau;
 use super::{Rate, over};
 use stats::noise::normal;
-use stats::quads::{Execution, LEAST_QUADS, MOST_QUADS, Versus, told_apart};
+use stats::quads::{Execution, MAX_QUADS, MIN_QUADS, Versus, compare_quads};
 
 /// Standard deviation of ln of one execution, beside what drifts.
 const NOISE: f64 = 0.01;
 /// The machine's speed goes as a first-order autoregression over executions.
 const DRIFT: f64 = 0.97;
 const DRIFT_STEP: f64 = 0.005;
-/// Chance that the clock is drawn anew before an execution, and the errors around its plateau and
-/// of its reading.
+/// Chance that the clock is redrawn before an execution, and the errors around its plateau and of
+/// its reading.
 const JUMP: f64 = 0.15;
 const WANDER: f64 = 0.002;
 const READING_ERROR: f64 = 0.001;
@@ -48,7 +48,7 @@ const UNEVEN: f64 = 0.1;
 /// What the second CPU is slower by.
 const SEAT: f64 = 0.02;
 
-/// The same where others disturb: in turn, or both at once on two CPUs that they swap for every
+/// The same where others disturb: alternately, or both at once on two CPUs that they swap for every
 /// other round.
 pub fn disturbed(planted: f64, at_once: bool, trials: usize, seed: u64) -> InTurn {
     over(trials, seed, |_, rng, found: &mut InTurn| {
@@ -89,10 +89,10 @@ fn one_disturbed(planted: f64, at_once: bool, rng: &mut Rng) -> Option<Versus> {
 fn until_enough(mut quad: impl FnMut(u32, &mut [Vec<Execution>; 2])) -> Option<Versus> {
     let mut arms: [Vec<Execution>; 2] = [Vec::new(), Vec::new()];
     let mut versus = None;
-    for number in 0..MOST_QUADS as u32 {
+    for number in 0..MAX_QUADS as u32 {
         quad(number, &mut arms);
-        if number as usize + 1 >= LEAST_QUADS {
-            versus = told_apart(&arms[0], &arms[1]);
+        if number as usize + 1 >= MIN_QUADS {
+            versus = compare_quads(&arms[0], &arms[1]);
             if versus.as_ref().is_some_and(Versus::is_enough) {
                 break;
             }

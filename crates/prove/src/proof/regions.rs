@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 use super::{Rate, over, sums};
 use stats::noise::{exponential, normal};
-use stats::regions::{Cause, LEAST_BLOCKS, Moment, Region, far, neighbour, regions};
+use stats::regions::{Cause, MIN_BLOCKS, Moment, Region, far, neighbour, regions};
 
 /// What scatters readings of regions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +133,7 @@ pub struct Farther {
     pub covered: Rate,
 }
 
-/// 64 regions of 32 huge pages whose levels differ by 10 %; of the pages a share takes so many
+/// 64 regions of 32 huge pages whose levels differ by 10 %; of the pages a share takes this many
 /// times as long, and each half of the looks scatters all: normally, one page in fifty five times
 /// as much.
 pub fn farther(share: f64, times: f64, noise: f64, guests: usize, seed: u64) -> Farther {
@@ -162,7 +162,7 @@ pub fn farther(share: f64, times: f64, noise: f64, guests: usize, seed: u64) -> 
 
 /// How often a neighbour is named, or said not to be there.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Heard {
+pub struct NeighbourCounts {
     pub named: Rate,
     pub quiet: Rate,
 }
@@ -170,9 +170,9 @@ pub struct Heard {
 /// Half a minute of looks every 30 ms, 6 % of noise, of which a half lasts for about a second; a
 /// neighbour is there for a share of the time, for about so many seconds each time, and loads take
 /// so many times longer then.
-pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) -> Heard {
+pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) -> NeighbourCounts {
     let mut rng = Rng::with_seed(seed);
-    let mut heard = Heard::default();
+    let mut heard = NeighbourCounts::default();
     const EVERY_S: f64 = 0.03;
     for _ in 0..guests {
         let (mut there, mut until, mut wander) = (false, 0.0, 0.0);
@@ -193,7 +193,7 @@ pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) ->
             }
         };
         let moments: Vec<Moment> = (0..1000).map(moment).collect();
-        let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= LEAST_BLOCKS);
+        let found = neighbour(&[moments]).filter(|found| found.blocks.len() >= MIN_BLOCKS);
         heard.named.count(found.as_ref().is_some_and(|found| found.is_named()));
         heard.quiet.count(found.as_ref().is_some_and(|found| found.is_quiet()));
     }

@@ -8,7 +8,7 @@ use super::chunks::Memory;
 use model::PagePlaces;
 use stats::memory_map::{Answer, map};
 use stats::noise::normal;
-use stats::places::{BlockSpeeds, Follows, LEAST_RUNS, Lay, join};
+use stats::places::{BlockSpeeds, Follows, MIN_RUNS, PagePlacement, join};
 
 /// A machine and its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl Study {
         slow: &std::ops::Range<usize>,
         share: f64,
         rng: &mut Rng,
-    ) -> Option<Lay> {
+    ) -> Option<PagePlacement> {
         let chunks = Memory::USUAL.chunks;
         let fast: Vec<usize> = (0..chunks).filter(|chunk| !slow.contains(chunk)).collect();
         let page = |rng: &mut Rng| -> u32 {
@@ -107,8 +107,8 @@ fn studied(study: Study, machines: usize, seed: u64, rate: &dyn Fn(&Study, f64, 
     let mut seen = Studied::default();
     for machine in 0..machines {
         let (speeds, slow) = study.speeds(&mut rng);
-        let mut runs: Vec<(f64, Lay)> = Vec::new();
-        for run in 0..study.runs.max(LEAST_RUNS) {
+        let mut runs: Vec<(f64, PagePlacement)> = Vec::new();
+        for run in 0..study.runs.max(MIN_RUNS) {
             let share = Study::share(run, machine % 2 == 0, &mut rng);
             let Some(lay) = study.lay(&speeds, &slow, share, &mut rng) else { continue };
             runs.push((100.0 * rate(&study, share, &mut rng) * (study.noise * normal(&mut rng)).exp(), lay));

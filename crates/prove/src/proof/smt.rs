@@ -1,5 +1,6 @@
-//! Is the yield of second threads found again, and does the interval of used cores hold the truth?
-//! On made-up machines: each CPU's every millisecond is known, and what the kernel counts of it.
+//! Is the yield of second threads found again, and does the interval of used cores contain the
+//! truth? On made-up machines: each CPU's every millisecond is known, and what the kernel counts of
+//! it.
 
 use fastrand::Rng;
 
@@ -89,10 +90,7 @@ impl Machine {
     }
 
     fn length(&self, mean: f64, rng: &mut Rng) -> f64 {
-        match self.regular {
-            true => mean * (1.0 + 0.02 * normal(rng)),
-            false => mean * exponential(rng),
-        }
+        if self.regular { mean * (1.0 + 0.02 * normal(rng)) } else { mean * exponential(rng) }
     }
 
     /// What goes on, a bit for every CPU and millisecond; siblings are bits 2c and 2c + 1.
@@ -286,7 +284,7 @@ impl Machine {
 /// CPU% at which the study's sentences are read.
 const SAID: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
-/// Whether a printed sentence holds the truth in both intervals, of used share and of growth.
+/// Whether a printed sentence contains the truth in both intervals, of used share and of growth.
 fn holds(sentence: Option<Sentence>, truth: f64) -> bool {
     let ends = |words: &str| -> Option<[f64; 2]> {
         let (_, between) = words.split_once('(')?;
@@ -331,7 +329,7 @@ pub struct Cores {
     pub cpu_percent: Vec<f64>,
     /// The gap's interval holds the true gap; nominal 95 %.
     pub gap_held: Rate,
-    /// The printed sentences hold the truth: those of the study's core, and that of a recording.
+    /// The printed sentences contain the truth: those of the study's core, and that of a recording.
     pub study_said: Rate,
     pub recording_said: Rate,
 }

@@ -13,7 +13,7 @@ use stats::stop::{Decision, Futility, Target, decide};
 /// What the stop rule made of a kind of series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stopped {
-    /// Of the 95 % intervals that are reported in the end, those that hold the truth.
+    /// Of the 95 % intervals that are reported in the end, those that contain the truth.
     pub covered: Rate,
     pub enough: Rate,
     pub exhausted: Rate,
@@ -82,11 +82,11 @@ pub fn stopping_greedily(noise: Noise, precision: f64, trials: usize, seed: u64)
 /// What became of series that were looked at after every visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Looked {
-    /// Of all series, those whose last interval holds the truth.
+    /// Of all series, those whose last interval contains the truth.
     pub covered: Rate,
     /// Of all series, those whose last interval is narrow enough ...
     pub narrow: Rate,
-    /// ... and those among them whose interval does not hold the truth, again of all.
+    /// ... and those among them whose interval does not contain the truth, again of all.
     pub narrow_and_wrong: Rate,
     /// Mean number of processes at the end.
     pub mean_n: f64,

@@ -8,7 +8,7 @@ use super::{Rate, sums};
 use model::Better;
 use stats::noise::{Noise, autoregressive};
 use stats::ranks::shuffled;
-use stats::sweep::{Asked, Kind, Knob, Look, Question, Region, Shape, Surface, surface};
+use stats::sweep::{Hypothesis, Kind, Knob, Observation, Question, Region, Shape, Surface, surface};
 
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,24 +49,27 @@ pub enum Planted {
 
 impl Planted {
     /// The questions to which there is something to say.
-    fn has(self, asked: Asked) -> bool {
+    fn has(self, asked: Hypothesis) -> bool {
         match self {
-            Planted::MainEffect => matches!(asked, Asked::Main { axis: 1 } | Asked::Any),
+            Planted::MainEffect => matches!(asked, Hypothesis::Main { axis: 1 } | Hypothesis::Any),
             Planted::Trend => {
-                matches!(asked, Asked::Main { axis: 0 } | Asked::Trend { axis: 0 } | Asked::Any)
+                matches!(
+                    asked,
+                    Hypothesis::Main { axis: 0 } | Hypothesis::Trend { axis: 0 } | Hypothesis::Any
+                )
             }
-            Planted::CrossOver => matches!(asked, Asked::Together | Asked::Any),
+            Planted::CrossOver => matches!(asked, Hypothesis::Interaction | Hypothesis::Any),
             Planted::FlatCurve | Planted::FlatMap | Planted::FlatPair => false,
             _ => true,
         }
     }
 
     /// The one that is looked for.
-    fn sought(self) -> Option<Asked> {
+    fn sought(self) -> Option<Hypothesis> {
         match self {
-            Planted::MainEffect => Some(Asked::Main { axis: 1 }),
-            Planted::Trend => Some(Asked::Trend { axis: 0 }),
-            Planted::CrossOver => Some(Asked::Together),
+            Planted::MainEffect => Some(Hypothesis::Main { axis: 1 }),
+            Planted::Trend => Some(Hypothesis::Trend { axis: 0 }),
+            Planted::CrossOver => Some(Hypothesis::Interaction),
             _ => None,
         }
     }
@@ -117,7 +120,7 @@ pub struct Swept {
     pub found: Rate,
     /// Sweeps in which a question has an answer that was not planted.
     pub invented: Rate,
-    /// 95 % intervals of cells that hold the truth.
+    /// 95 % intervals of cells that contain the truth.
     pub covered: Rate,
     /// Planted cells that lie in a region of the planted kind (and direction).
     pub kinds: Rate,
@@ -273,7 +276,7 @@ impl Truth {
 
 impl Sweep {
     /// The visits: each pass begins with the control and has it again after every eight cells.
-    fn looks(self, truth: &Truth, control: usize, rng: &mut Rng) -> Vec<Look> {
+    fn looks(self, truth: &Truth, control: usize, rng: &mut Rng) -> Vec<Observation> {
         let cells = truth.shape.cells();
         let mut order: Vec<(usize, u32)> = Vec::new();
         for pass in 0..self.passes {
@@ -299,7 +302,7 @@ impl Sweep {
                     * (level + self.drift.at(index, n, step, &wander)).exp()
                     * self.noise.draw(rng)
                     * outlier;
-                Look { cell, pass, at, value }
+                Observation { cell, pass, at, value }
             })
             .collect()
     }
@@ -323,7 +326,7 @@ pub fn swept(sweep: Sweep, trials: usize, seed: u64) -> Swept {
             shape: truth.shape,
             knobs: [knob(truth.shape.columns), knob(truth.shape.rows)],
             control,
-            looks: &looks,
+            observations: &looks,
             better: Better::Lower,
             seed: trial as u64,
         };
@@ -337,11 +340,15 @@ pub fn swept(sweep: Sweep, trials: usize, seed: u64) -> Swept {
 impl Swept {
     fn count(&mut self, planted: Planted, truth: &Truth, control: usize, shown: &Surface) {
         self.matter.count(shown.matters.yes);
-        let told = |asked: Asked| shown.answers.iter().any(|answer| answer.asked == asked && answer.is_yes());
+        let told = |asked: Hypothesis| {
+            shown.test_results.iter().any(|answer| answer.hypothesis == asked && answer.is_yes())
+        };
         if let Some(sought) = planted.sought() {
             self.found.count(told(sought));
         }
-        self.invented.count(shown.answers.iter().any(|answer| answer.is_yes() && !planted.has(answer.asked)));
+        self.invented.count(
+            shown.test_results.iter().any(|answer| answer.is_yes() && !planted.has(answer.hypothesis)),
+        );
         let base = truth.levels.get(control).copied().unwrap_or(0.0);
         let of_control = shown.levels[control].map_or(0, |level| level.n);
         for (cell, level) in shown.levels.iter().enumerate().take(truth.levels.len()) {

@@ -24,7 +24,7 @@ const UNIMODAL: [Noise; 4] = [
     Noise::Student3 { scale: 0.03 },
 ];
 
-/// Whoever changes a bound changes what is promised.
+/// A changed bound is a changed promise.
 #[test]
 fn the_texts_state_these_bounds() {
     crate::texts_state(BOUNDS);
@@ -315,12 +315,12 @@ fn caches_are_read_off_ladders() {
 
 #[test]
 fn groups_and_siblings_are_rarely_claimed_wrongly() {
-    type Judge = fn(Guest, usize, u64) -> Told;
+    type Judge = fn(Guest, usize, u64) -> Outcomes;
     let judges: [(Judge, &[Kind]); 2] = [(grouped, &Kind::BY_DISTANCE), (paired, &Kind::BY_SLOWDOWN)];
     for (judge, kinds) in judges {
         for kind in kinds {
             let guest = |cpus, noise, stolen| Guest { kind: *kind, cpus, noise, stolen, visits: 10 };
-            let mut sum = Told::default();
+            let mut sum = Outcomes::default();
             for cpus in [8, 16] {
                 for (noise, stolen) in [(0.01, 0.1), (0.05, 0.0), (0.1, 0.1), (0.2, 0.0)] {
                     sum = sum.and(judge(guest(cpus, noise, stolen), 30, 11));

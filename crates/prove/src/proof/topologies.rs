@@ -87,7 +87,7 @@ const CORES: f64 = 0.02;
 
 /// What was said of many machines of a kind.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct Outcomes {
     pub right: Rate,
     /// Nothing wrong, and not all that there is.
     pub part: Rate,
@@ -95,9 +95,9 @@ pub struct Told {
     pub wrong: Rate,
 }
 
-sums!(Told: right, part, cannot_tell, wrong);
+sums!(Outcomes: right, part, cannot_tell, wrong);
 
-impl Told {
+impl Outcomes {
     fn count(&mut self, right: bool, part: bool, wrong: bool) {
         self.right.count(right);
         self.part.count(part);
@@ -107,8 +107,8 @@ impl Told {
 }
 
 /// Groups the CPUs of this many such machines by transfers of lines.
-pub fn grouped(guest: Guest, trials: usize, seed: u64) -> Told {
-    over(trials, seed, |_, rng, told: &mut Told| {
+pub fn grouped(guest: Guest, trials: usize, seed: u64) -> Outcomes {
+    over(trials, seed, |_, rng, told: &mut Outcomes| {
         let partitions = guest.kind.partitions(guest.cpus);
         let answer = clusters(&guest.transfers(rng)).answer;
         let (mut right, mut part, mut wrong) = (false, false, false);
@@ -144,8 +144,8 @@ fn as_groups(of: &[usize]) -> Vec<Vec<u32>> {
 }
 
 /// Looks for the siblings of this many such machines by slowdown.
-pub fn paired(guest: Guest, trials: usize, seed: u64) -> Told {
-    over(trials, seed, |_, rng, told: &mut Told| {
+pub fn paired(guest: Guest, trials: usize, seed: u64) -> Outcomes {
+    over(trials, seed, |_, rng, told: &mut Outcomes| {
         let cores = guest.kind.partitions(guest.cpus);
         let share =
             |(one, other): (u32, u32)| cores.first().is_some_and(|of| of[one as usize] == of[other as usize]);

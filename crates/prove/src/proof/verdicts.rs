@@ -38,7 +38,7 @@ pub struct Verdicts {
     pub imprecise: Rate,
     pub multimodal: Rate,
     pub drifting: Rate,
-    /// Trusted, and the interval does not hold the truth.
+    /// Trusted, and the interval does not contain the truth.
     pub trusted_wrongly: Rate,
 }
 

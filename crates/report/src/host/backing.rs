@@ -4,7 +4,7 @@
 use super::{HostRow, RowGrade};
 use crate::text::blocks;
 use diagnose::Diagnosis;
-use diagnose::regions::RegionsSeen;
+use diagnose::regions::EvaluatedRegions;
 use machine::CacheKind;
 use model::vocabulary::memory_map;
 use model::{figure, percent};
@@ -29,7 +29,7 @@ pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 2] {
 }
 
 /// The shared cache by what is left in it.
-pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
+pub fn cache_kept(diagnosis: &Diagnosis, own: &EvaluatedRegions) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("cache share", grade, word, reading);
     let caches = diagnosis.machine.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
     let largest = caches.filter_map(|cache| cache.size_bytes).max();
@@ -45,7 +45,7 @@ pub fn cache_kept(diagnosis: &Diagnosis, own: &RegionsSeen) -> HostRow {
     }
 }
 
-fn pages(own: &RegionsSeen) -> HostRow {
+fn pages(own: &EvaluatedRegions) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("memory pages", grade, word, reading);
     let Some(small) = own.small else {
         return HostRow::cannot_tell("memory pages", "this system gave no huge pages".to_string());
@@ -67,7 +67,7 @@ fn pages(own: &RegionsSeen) -> HostRow {
     }
 }
 
-fn parts(own: &RegionsSeen) -> HostRow {
+fn parts(own: &EvaluatedRegions) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("memory parts", grade, word, reading);
     let named = own.found.named().next();
     match (named, own.found.differences.iter().find(|found| found.is_notable())) {
@@ -90,7 +90,7 @@ fn parts(own: &RegionsSeen) -> HostRow {
 }
 
 /// Who slowed loads between looks at regions.
-pub fn interference(own: &RegionsSeen) -> HostRow {
+pub fn interference(own: &EvaluatedRegions) -> HostRow {
     let Some(found) = &own.neighbour else {
         return HostRow::not_measured("interference", "too few seconds were watched");
     };

@@ -148,7 +148,7 @@ fn llc_words(machine: &Machine) -> String {
 /// Both views of a machine's CPUs as a drawing.
 pub fn drawn(views: &Views) -> Tiles {
     let columns = views.cpus.iter().map(u32::to_string).collect();
-    Tiles { of: "CPU".into(), columns, rows: views.painted() }
+    Tiles { of: "CPU".into(), columns, rows: views.group_numbers() }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::guard as ids;
 use stats::analysis::Judged;
 use stats::order::Interval;
-use stats::quads::{By, Versus};
+use stats::quads::{Basis, Versus};
 use stats::series::Series;
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
@@ -179,8 +179,8 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
         }
     };
     let unit = match found.by {
-        By::Time => "in time",
-        By::Cycles => "in core cycles",
+        Basis::Time => "in time",
+        Basis::Cycles => "in core cycles",
     };
     let cpus: Vec<String> = series.case.placement.cpus().iter().map(|cpu| cpu.to_string()).collect();
     let mut words = if found.at_once {

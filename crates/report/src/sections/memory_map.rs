@@ -4,7 +4,7 @@ use super::{column, columns, number, right, text};
 use crate::block::{Block, Cell, Chart, ChartKind, Map, MapSide, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::memory_map::{NodeMap, candidate_words};
-use diagnose::regions::RegionsSeen;
+use diagnose::regions::EvaluatedRegions;
 use diagnose::words::{bytes as bytes_words, capital};
 use model::vocabulary::memory_map as ids;
 use model::{Better, Case, VerdictKind, figure, percent};
@@ -104,7 +104,7 @@ pub fn strings(found: &NodeMap) -> Option<String> {
 }
 
 /// What regions say rests on these.
-fn facts(own: &RegionsSeen) -> Option<Table> {
+fn facts(own: &EvaluatedRegions) -> Option<Table> {
     let rows: Vec<Vec<Cell>> =
         own.facts().into_iter().map(|fact| vec![text(fact.label), text(fact.value)]).collect();
     let columns = vec![column(&format!("regions of {}", own.name())), column("value")];

@@ -3,13 +3,13 @@
 use super::{column, number, pairs, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
-use diagnose::shares::{SharedOut, words};
+use diagnose::shares::{EvaluatedProfile, words};
 use diagnose::words::{figure, percent};
 
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let factors = diagnosis.run.header.factors.as_ref()?;
     let mut blocks = Vec::new();
-    if let Some(shared) = diagnosis.shared_out() {
+    if let Some(shared) = diagnosis.profile_effects() {
         if shared.is_rejected() {
             blocks.push(Block::Prose(
                 "Most of these settings are rejected; the findings give the reasons. Measure again before using this table.".into(),
@@ -40,7 +40,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 }
 
 /// Settings with what they do: none and all turned, each knob alone, pairs, what is not shared out.
-pub fn table(shared: &SharedOut) -> Table {
+pub fn table(shared: &EvaluatedProfile) -> Table {
     let (shares, factors) = (&shared.shares, shared.factors);
     let median = |mask: u64| {
         let found = shared.medians.iter().find(|(own, _)| *own == mask);

@@ -217,7 +217,7 @@ fn variance(suite: &Suite) -> Table {
     );
     let row = |part: &Part| {
         let share = |share: Option<f64>| number(share.map_or("–".to_string(), percent));
-        let means = match (&part.sits, &part.runs) {
+        let means = match (&part.variance, &part.runs) {
             (Some(sits), Some(runs)) if !runs.levels.is_empty() && sits.settled() > 0.5 => {
                 "set when a pass starts or gets its memory"
             }
@@ -228,9 +228,9 @@ fn variance(suite: &Suite) -> Table {
         };
         vec![
             text(part.name()),
-            share(part.sits.map(|sits| sits.processes)),
-            share(part.sits.and_then(|sits| sits.allocations)),
-            share(part.sits.map(|sits| sits.iterations)),
+            share(part.variance.map(|sits| sits.processes)),
+            share(part.variance.and_then(|sits| sits.allocations)),
+            share(part.variance.map(|sits| sits.iterations)),
             text(means),
         ]
     };

@@ -10,7 +10,7 @@ use crate::block::{
 };
 use diagnose::Diagnosis;
 use diagnose::swept::curve::curves as curves_with_regions;
-use diagnose::swept::{Beside, Charted, Facet, Swept, advice, words};
+use diagnose::swept::{Covariate, EvaluatedSweep, Facet, MetricGrid, advice, words};
 use diagnose::words::{figure, percent};
 use model::sweep::Axis;
 use model::vocabulary::{MetricId, hackbench::metric as ids};
@@ -30,8 +30,8 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
 }
 
 /// The same of one map.
-pub fn sentences(swept: &Swept, facet: &Facet) -> Vec<String> {
-    let lead = if facet.words.is_empty() { String::new() } else { format!("{}. ", facet.words) };
+pub fn sentences(swept: &EvaluatedSweep, facet: &Facet) -> Vec<String> {
+    let lead = if facet.label.is_empty() { String::new() } else { format!("{}. ", facet.label) };
     let all = advice::recommendations(swept.sweep, facet).into_iter();
     let mut all: Vec<String> = all.map(|one| format!("{lead}{}.", one.text)).collect();
     all.push(format!("{lead}{}", advice::seen_words(swept, facet)));
@@ -62,7 +62,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 }
 
 /// What has no map, and why.
-fn without(swept: &Swept) -> Option<String> {
+fn without(swept: &EvaluatedSweep) -> Option<String> {
     let all = swept.sweep.facet_values();
     let missing: Vec<String> = all
         .iter()
@@ -80,10 +80,10 @@ fn without(swept: &Swept) -> Option<String> {
     ))
 }
 
-fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
+fn of_facet(swept: &EvaluatedSweep, facet: &Facet, index: usize) -> Vec<Block> {
     let sweep = swept.sweep;
     let mut blocks = Vec::new();
-    let title = |charted: &Charted| match facet.words.as_str() {
+    let title = |charted: &MetricGrid| match facet.label.as_str() {
         "" => charted.title.clone(),
         words => format!("{}, {words}", charted.title),
     };
@@ -107,7 +107,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
             blocks.push(Block::Facts(why.collect()));
         }
         // The table of curves has the regions; with switches there is more to say of them.
-        let counted = charted.beside(ids::INVOLUNTARY).is_some();
+        let counted = charted.covariate(ids::INVOLUNTARY).is_some();
         for own in curves_with_regions(sweep, facet, charted).into_iter().filter(|_| counted) {
             let said = own.pieces.iter().map(|piece| Block::Prose(format!("{}.", piece.text)));
             blocks.push(Block::Prose(format!("{}, region by region:", curve_words(sweep, &own))));
@@ -122,7 +122,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
         blocks.push(Block::Table(table));
     }
     for (at, name) in BESIDE.into_iter().enumerate() {
-        if let Some(beside) = facet.target.beside(name) {
+        if let Some(beside) = facet.target.covariate(name) {
             let id = format!("sweep-{index}-beside-{at}");
             blocks.extend(beside_chart(sweep, &facet.target, beside, id).map(Block::from));
         }
@@ -131,7 +131,7 @@ fn of_facet(swept: &Swept, facet: &Facet, index: usize) -> Vec<Block> {
 }
 
 /// How finely it was measured, in a sentence.
-fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
+fn noise_words(sweep: &Sweep, charted: &MetricGrid) -> String {
     let surface = &charted.surface;
     let mut said = format!(
         "Passes of one cell differ by {} (standard deviation, after removing a drift of {}",
@@ -143,7 +143,7 @@ fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
     let seen = words::seen(sweep, charted);
     match surface.matters.yes {
         true => said.push_str(&format!("); two cells are distinguishable from {floor} on.")),
-        false if charted.is_fine() => said.push_str(&format!(
+        false if charted.is_sensitive() => said.push_str(&format!(
             "). These settings do not matter here: nothing differs beyond that. Smallest visible effects: {seen}."
         )),
         false => {
@@ -158,10 +158,10 @@ fn noise_words(sweep: &Sweep, charted: &Charted) -> String {
 }
 
 /// What was asked of all visits together, before the cells.
-fn questions(sweep: &Sweep, charted: &Charted) -> Table {
-    let rows = charted.surface.answers.iter().map(|answer| {
+fn questions(sweep: &Sweep, charted: &MetricGrid) -> Table {
+    let rows = charted.surface.test_results.iter().map(|answer| {
         vec![
-            text(words::asked(sweep, answer.asked)),
+            text(words::asked(sweep, answer.hypothesis)),
             text(words::answer(sweep, answer)),
             number(if answer.adjusted <= 0.001 {
                 "≤ 0.001".into()
@@ -202,11 +202,11 @@ fn default(sweep: &Sweep) -> Option<[f64; 2]> {
 }
 
 /// The map that a facet was swept for.
-pub fn map_of(swept: &Swept, facet: &Facet) -> Chart {
+pub fn map_of(swept: &EvaluatedSweep, facet: &Facet) -> Chart {
     map_chart(swept.sweep, &facet.target, String::from("sweep"), facet.target.title.clone())
 }
 
-fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Chart {
+fn map_chart(sweep: &Sweep, charted: &MetricGrid, id: String, title: String) -> Chart {
     let surface = &charted.surface;
     let change = |cell: usize| charted.ratio(cell).map(|ratio| (ratio - 1.0) * 100.0);
     let of_regions = surface.regions.iter().enumerate().map(|(index, region)| MapRegion {
@@ -234,7 +234,7 @@ fn map_chart(sweep: &Sweep, charted: &Charted, id: String, title: String) -> Cha
 }
 
 /// Every cell with its figures.
-fn cells(sweep: &Sweep, charted: &Charted) -> Table {
+fn cells(sweep: &Sweep, charted: &MetricGrid) -> Table {
     let unit = &charted.metric.unit;
     let mut columns: Vec<block::Column> = sweep.axes.iter().map(|axis| right(words::name(axis))).collect();
     columns.push(right(&charted.metric.title));
@@ -243,7 +243,7 @@ fn cells(sweep: &Sweep, charted: &Charted) -> Table {
     columns.push(right("visits"));
     columns.push(column("verdict"));
     columns.push(column("region"));
-    let beside: Vec<&Beside> = BESIDE.into_iter().filter_map(|name| charted.beside(name)).collect();
+    let beside: Vec<&Covariate> = BESIDE.into_iter().filter_map(|name| charted.covariate(name)).collect();
     columns.extend(beside.iter().map(|beside| right(&beside.metric.title)));
     let rows = (0..charted.cells).map(|cell| {
         let at = place(sweep, cell);
@@ -277,7 +277,7 @@ fn signed(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }
 
-fn regions(sweep: &Sweep, charted: &Charted) -> Table {
+fn regions(sweep: &Sweep, charted: &MetricGrid) -> Table {
     let rows = charted.surface.regions.iter().enumerate().map(|(index, region)| {
         let ratios: Vec<f64> = region.cells.iter().filter_map(|cell| charted.ratio(*cell)).collect();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
@@ -296,12 +296,12 @@ fn regions(sweep: &Sweep, charted: &Charted) -> Table {
 
 /// Curves over each axis that has numbers, with the other one fixed: their regions need not
 /// coincide with the map's.
-fn curves(sweep: &Sweep, charted: &Charted, id: &str, title: &str) -> Vec<Chart> {
+fn curves(sweep: &Sweep, charted: &MetricGrid, id: &str, title: &str) -> Vec<Chart> {
     let all = sweep.axes.iter().enumerate();
     all.filter_map(|(index, _)| curve(sweep, charted, index, format!("{id}-curve-{index}"), title)).collect()
 }
 
-fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str) -> Option<Chart> {
+fn curve(sweep: &Sweep, charted: &MetricGrid, index: usize, id: String, title: &str) -> Option<Chart> {
     let axis = &sweep.axes[index];
     let xs = axis.numbers().filter(|xs| xs.len() > 2)?;
     let other = sweep.axes.get(1 - index);
@@ -347,14 +347,14 @@ fn curve(sweep: &Sweep, charted: &Charted, index: usize, id: String, title: &str
 }
 
 /// A cell as a point of a curve; `None` where nothing was measured.
-fn point(charted: &Charted, cell: usize, x: f64) -> Option<LinePoint> {
+fn point(charted: &MetricGrid, cell: usize, x: f64) -> Option<LinePoint> {
     let unit = charted.surface.control_level;
     let low_high = charted.interval(cell).map(|ends| ends.map(|end| end * unit));
     Some(LinePoint { x, y: charted.ratio(cell)? * unit, low_high, hollow: false })
 }
 
 /// What the metric does along these cells, a row for each stretch.
-fn segment_rows(charted: &Charted, axis: &Axis, cells: &[usize], name: &str) -> Vec<Vec<Cell>> {
+fn segment_rows(charted: &MetricGrid, axis: &Axis, cells: &[usize], name: &str) -> Vec<Vec<Cell>> {
     let levels: Vec<_> = cells.iter().map(|cell| charted.surface.levels[*cell]).collect();
     let end = |along: usize| words::value(axis, &axis.values[along]);
     let row = |segment: Segment| {
@@ -370,7 +370,7 @@ fn segment_rows(charted: &Charted, axis: &Axis, cells: &[usize], name: &str) -> 
 }
 
 /// A small map of another metric.
-fn beside_chart(sweep: &Sweep, charted: &Charted, beside: &Beside, id: String) -> Option<Chart> {
+fn beside_chart(sweep: &Sweep, charted: &MetricGrid, beside: &Covariate, id: String) -> Option<Chart> {
     let [columns, rows] = sweep.shape();
     (columns * rows > 1 && beside.medians.iter().any(Option::is_some)).then(|| {
         let about = match beside.correlation {
@@ -409,7 +409,7 @@ fn front(sweep: &Sweep, facet: &Facet) -> Option<Table> {
         .iter()
         .map(|cell| {
             let own = if *cell == facet.target.control { ", as before" } else { "" };
-            let value = |charted: &Charted| {
+            let value = |charted: &MetricGrid| {
                 let median = charted.medians[*cell].map(|median| figure(median, &charted.metric.unit));
                 let ratio = charted.ratio(*cell).map(signed);
                 number(format!("{} ({})", median.unwrap_or_default(), ratio.unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! One visit in a process of its own: started, listened to, timed out, cleaned up after.
+//! One visit in its own process: started, read, timed out, cleaned up.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,67 +11,67 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions, getrlimit};
 
-use crate::objects::{Keep, MARK};
+use crate::objects::{MARK, ObjectKeeper};
 use bench::{JOB, Line, Order, SET_KEY, find, leaves};
 use model::run_file;
 use model::{CpuSet, ProcessFacts, Reason, Samples};
 use sys::affinity;
 
-/// What a visit's process had to say.
+/// The result of a visit's process.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct Outcome {
     pub samples: Vec<Samples>,
     pub process: ProcessFacts,
     pub reason: Option<Reason>,
-    /// The user wants out: nothing was learned of the case.
+    /// The user interrupted it: there is no result for the case.
     pub interrupted: bool,
-    /// What was found afterwards and is not as it should be, in sentences.
+    /// What could not be cleaned up afterwards, in sentences.
     pub left: Vec<String>,
 }
 
-/// A line longer than this is no sample line.
-const LONGEST_LINE: usize = 16 << 20;
-/// All lines of one visit together.
-const LONGEST_TALK: usize = 56 << 20;
-/// As much of its standard error as is worth keeping.
-const COMPLAINT: usize = 4096;
-/// How often the interrupt flag and the time limit are looked at when the child is silent.
+/// Longest sample line.
+const MAX_LINE_BYTES: usize = 16 << 20;
+/// Longest output of a visit.
+const MAX_OUTPUT_BYTES: usize = 56 << 20;
+/// Bytes of its standard error that are kept.
+const MAX_STDERR_BYTES: usize = 4096;
+/// Interval for checking the interrupt flag and the time limit.
 const TICK: Duration = Duration::from_millis(50);
-/// A longer break between two looks was ours (stopped by Ctrl-Z, starved): the child is not charged
-/// with more of it.
-const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// A child may itself be the task that waits for a CPU, so it is charged with one eighth of such
-/// time. Not with none: one that hangs on a busy machine must still end.
-const WAITED_PARTS: u32 = 8;
-/// How long a child may take to leave after its last line, with all that it has started: twice
-/// what it gives a program of others, and a little.
-const LEAVE: Duration = Duration::from_secs(12);
+/// Longest interval that is charged to the child: a longer one means that Assay itself was stopped
+/// or starved.
+const MAX_POLL_GAP: Duration = Duration::from_secs(1);
+/// Time in which tasks waited for a CPU is charged to the child by this fraction: the child may be
+/// the one that waits, and one that hangs on a busy host must still end.
+const WAITING_DIVISOR: u32 = 8;
+/// How long a child and its processes may take to end after its last line.
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(12);
 
-/// What a run does while a visit's process is at work.
-pub struct Meanwhile<'a> {
-    /// Asked often; ends the visit when true.
+/// Callbacks while a visit's process runs.
+pub struct Callbacks<'a> {
+    /// Polled often; ends the visit when true.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Called as often, to look at the machine when it is time to.
+    /// Polled as often, to observe the host when due.
     pub observe: &'a mut dyn FnMut(),
-    /// How long tasks of this machine have waited for a CPU since the visit began. Called when the
-    /// visit's limit is over.
+    /// How long tasks of this host have waited for a CPU since the visit began. Called at the
+    /// visit's time limit.
     pub waited: &'a mut dyn FnMut() -> Duration,
 }
 
-/// The one word of the command that is a visit: for sessions, and no verb for people.
-pub const WORD: &str = "case";
+/// The hidden command that runs one visit.
+pub const CASE_COMMAND: &str = "case";
 
-/// Runs one visit. `program` is this very binary (a bench: the one beside it), `keep` lends it what
-/// would outlive it. It may take `limit`, and up to eight times that while tasks wait for a CPU.
+/// Runs one visit. `program` is this executable (for prove's peers: the one next to it), `keep`
+/// owns what would outlive the visit. It may take `limit`, and up to eight times that while tasks
+/// wait for a CPU.
 pub fn visit(
     program: &std::path::Path,
     order: &Order,
     limit: Duration,
-    keep: &Keep,
-    meanwhile: Meanwhile,
-) -> anyhow::Result<Heard> {
+    keep: &ObjectKeeper,
+    callbacks: Callbacks,
+) -> anyhow::Result<Outcome> {
     let needs = leaves(&order.case).filter(|_| order.pretend.is_none());
-    let loan = keep.lend(needs, limit * WAITED_PARTS)?;
+    let loan = keep.lend(needs, limit * WAITING_DIVISOR)?;
     let mut order = order.clone();
     if let Some(key) = &loan.key {
         let text = key.as_ref().map_or_else(String::clone, i32::to_string);
@@ -81,12 +81,12 @@ pub fn visit(
     let mut command = Command::new(program);
     command
         .arg0("assay")
-        .arg(WORD)
+        .arg(CASE_COMMAND)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C reaches us, not the child in the middle of a window; and the
-        // whole group can be killed together.
+        // Its own process group: Ctrl-C reaches the parent only, and the group can be killed as a
+        // whole.
         .process_group(0)
         .envs(loan.mark.as_ref().map(|mark| (MARK, mark)));
     let started = match where_it_works(&order) {
@@ -95,91 +95,90 @@ pub fn visit(
     };
     let mut child = match started {
         Ok(child) => child,
-        // No room for one more task or file just now: the next visit may find some.
-        Err(error) if is_want(&error) => {
+        // A temporary shortage of tasks or files: the next visit may succeed.
+        Err(error) if is_shortage(&error) => {
             let why = format!("cannot start a process for this pass: {error}");
-            return Ok(Heard { reason: Some(Reason::Failed(why)), left: loan.end(), ..Heard::default() });
+            return Ok(Outcome { reason: Some(Reason::Failed(why)), left: loan.end(), ..Outcome::default() });
         }
         Err(error) => return Err(error).with_context(|| format!("cannot start {}", program.display())),
     };
     let group = Group(Pid::from_child(&child));
     loan.started(child.id());
-    // A child that dies before it has read its order shows itself below by what it (did not) say.
+    // If the child died before it read its order, its output shows that below.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = serde_json::to_vec(&order).map(|order| stdin.write_all(&order));
     }
-    let mut heard = Heard::default();
-    let mut talk = Talk::new(&order);
-    let verdict = listen(&mut child, &mut talk, limit, meanwhile);
-    if !matches!(verdict, Listened::Done) {
+    let mut outcome = Outcome::default();
+    let mut output = ChildOutput::new(&order);
+    let verdict = listen(&mut child, &mut output, limit, callbacks);
+    if !matches!(verdict, ListenEnd::Done) {
         group.end();
     }
     let status = leave(&mut child, &group)?;
-    heard.left = loan.end();
-    heard.interrupted = matches!(verdict, Listened::Interrupted);
-    heard.reason = match verdict {
-        Listened::Refused(error) => return Err(error).context("cannot wait for the process of a pass"),
-        Listened::Interrupted => None,
-        Listened::TooLong { uncharged } => {
+    outcome.left = loan.end();
+    outcome.interrupted = matches!(verdict, ListenEnd::Interrupted);
+    outcome.reason = match verdict {
+        ListenEnd::Refused(error) => return Err(error).context("cannot wait for the process of a pass"),
+        ListenEnd::Interrupted => None,
+        ListenEnd::TooLong { uncharged } => {
             let waited = match uncharged.as_secs() {
                 0 => String::new(),
                 seconds => format!(" and {seconds} s in which tasks waited for a CPU"),
             };
-            let (limit, lines) = (limit.as_secs_f64(), talk.lines);
+            let (limit, lines) = (limit.as_secs_f64(), output.lines);
             let text = format!("killed after {limit:.0} s{waited}, with {lines} lines sent");
             Some(Reason::TimedOut(text))
         }
-        Listened::Nonsense(why) => Some(Reason::Failed(why)),
-        Listened::Done => talk.done.take().unwrap_or_else(|| Some(Reason::Failed(talk.death(status)))),
+        ListenEnd::Nonsense(why) => Some(Reason::Failed(why)),
+        ListenEnd::Done => output.done.take().unwrap_or_else(|| Some(Reason::Failed(output.death(status)))),
     };
-    (heard.samples, heard.process) = talk.said();
-    Ok(heard)
+    (outcome.samples, outcome.process) = output.into_samples();
+    Ok(outcome)
 }
 
-/// Where to start a process: the one CPU on which all its work will be, if it is one. Memory that
-/// was on another CPU before costs more to change: the kernel asks for each flush of a translation
-/// whether that CPU still knows it (an mprotect of a page took 1.41 us instead of 1.27).
+/// The CPU to start the process on, if all its work is on one CPU. Memory touched on another CPU
+/// before costs more to change, because the kernel must ask that CPU at each TLB flush (mprotect of
+/// a page: 1.41 instead of 1.27 µs).
 fn where_it_works(order: &Order) -> Option<&CpuSet> {
     let placement = &order.case.placement;
     let seat = placement.seats.first().filter(|seat| seat.host.is_none())?;
     (order.pretend.is_none() && placement.is_of_one_cpu()).then_some(&seat.cpus)
 }
 
-enum Listened {
+enum ListenEnd {
     Done,
     TooLong {
         uncharged: Duration,
     },
     Interrupted,
     Nonsense(String),
-    /// The kernel lets us wait for nothing.
+    /// Waiting is impossible.
     Refused(Errno),
 }
 
-/// Whether a process was refused for want of something that others take and give back.
-fn is_want(error: &std::io::Error) -> bool {
+/// Whether a process could not be started for a temporary shortage.
+fn is_shortage(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE))
 }
 
-/// What a child said so far: its lines parsed and checked, as nothing that it says is taken on
-/// trust.
-pub struct Talk {
+/// The output of a child so far: its lines, parsed and checked.
+pub struct ChildOutput {
     known_metrics: Vec<String>,
     pending: Vec<u8>,
     heard_bytes: usize,
     lines: usize,
     samples: Vec<Samples>,
     process: ProcessFacts,
-    /// The child's own last word, once said.
+    /// The child's last line, if it was sent.
     done: Option<Option<Reason>>,
     complaint: Vec<u8>,
 }
 
-impl Talk {
-    pub fn new(order: &Order) -> Talk {
+impl ChildOutput {
+    pub fn new(order: &Order) -> ChildOutput {
         let bench = find(&order.case.bench);
         let metrics = bench.map_or(&[][..], |bench| bench.metrics);
-        Talk {
+        ChildOutput {
             known_metrics: metrics.iter().map(|metric| metric.name.to_string()).collect(),
             pending: Vec::new(),
             heard_bytes: 0,
@@ -191,8 +190,8 @@ impl Talk {
         }
     }
 
-    /// Takes bytes of standard output; an error says what was wrong with a line.
-    pub fn hear(&mut self, bytes: &[u8]) -> Result<(), String> {
+    /// Adds bytes of standard output; an error says what is wrong with a line.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.heard_bytes += bytes.len();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -202,14 +201,14 @@ impl Talk {
             self.line(&line)?;
         }
         self.pending.extend_from_slice(rest);
-        if self.pending.len() > LONGEST_LINE || self.heard_bytes > LONGEST_TALK {
+        if self.pending.len() > MAX_LINE_BYTES || self.heard_bytes > MAX_OUTPUT_BYTES {
             return Err(format!("it sent too much output ({} bytes)", self.heard_bytes));
         }
         Ok(())
     }
 
-    /// The samples and facts of all lines.
-    pub fn said(self) -> (Vec<Samples>, ProcessFacts) {
+    /// Returns the samples and facts of all lines.
+    pub fn into_samples(self) -> (Vec<Samples>, ProcessFacts) {
         (self.samples, self.process)
     }
 
@@ -239,7 +238,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Why there was no last line.
+    /// Why the last line is missing.
     fn death(&self, status: ExitStatus) -> String {
         let how = match status.signal() {
             Some(9) => killed(getrlimit(Resource::Cpu).maximum),
@@ -254,65 +253,65 @@ impl Talk {
     }
 }
 
-/// Why a child was killed, where a process may use so many seconds of CPU time. The kernel kills
-/// without its warning where the clock of a process leaps: a host that kept its guest waiting.
+/// Why a child was killed; `limit` is its limit of CPU time in seconds. The kernel kills without
+/// SIGXCPU if the process's clock leaps, as after a pause of the guest.
 fn killed(limit: Option<u64>) -> String {
     let limit = limit.map_or(String::new(), |seconds| format!("out of CPU time (ulimit -t {seconds}), "));
     format!("it was killed ({limit}out of memory, or by hand)")
 }
 
-/// Listens until the child closes its output, the time is up, the user interrupts or it says
-/// nonsense.
-fn listen(child: &mut Child, talk: &mut Talk, limit: Duration, meanwhile: Meanwhile) -> Listened {
-    let Meanwhile { interrupted, observe, waited } = meanwhile;
+/// Reads until the child closes its output, the time is up, the user interrupts, or a line is
+/// invalid.
+fn listen(child: &mut Child, output: &mut ChildOutput, limit: Duration, callbacks: Callbacks) -> ListenEnd {
+    let Callbacks { interrupted, observe, waited } = callbacks;
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Listened::Nonsense("it has no output".to_string());
+        return ListenEnd::Nonsense("it has no output".to_string());
     };
     let (mut last_look, mut spent) = (Instant::now(), Duration::ZERO);
     let (mut out_open, mut err_open) = (true, true);
     let mut buffer = vec![0u8; 64 << 10];
     while out_open {
         if interrupted() {
-            return Listened::Interrupted;
+            return ListenEnd::Interrupted;
         }
-        spent += last_look.elapsed().min(LONGEST_LOOK);
+        spent += last_look.elapsed().min(MAX_POLL_GAP);
         last_look = Instant::now();
         if spent > limit {
             let uncharged = uncharged(spent, waited());
             if spent - uncharged > limit {
-                return Listened::TooLong { uncharged };
+                return ListenEnd::TooLong { uncharged };
             }
         }
         let (out_ready, err_ready) = match ready(stdout.as_fd(), stderr.as_fd(), err_open) {
             Ok(ready) => ready,
-            Err(error) => return Listened::Refused(error),
+            Err(error) => return ListenEnd::Refused(error),
         };
-        // A tick or a line later: the child is past its start and at work.
+        // After a tick or a line the child is at work.
         observe();
         if err_ready {
             let bytes = read_some(&mut stderr, &mut buffer);
             err_open = bytes > 0;
-            let room = COMPLAINT.saturating_sub(talk.complaint.len());
-            talk.complaint.extend_from_slice(&buffer[..bytes.min(room)]);
+            let room = MAX_STDERR_BYTES.saturating_sub(output.complaint.len());
+            output.complaint.extend_from_slice(&buffer[..bytes.min(room)]);
         }
         if out_ready {
             let bytes = read_some(&mut stdout, &mut buffer);
             out_open = bytes > 0;
-            if let Err(why) = talk.hear(&buffer[..bytes]) {
-                return Listened::Nonsense(why);
+            if let Err(why) = output.feed(&buffer[..bytes]) {
+                return ListenEnd::Nonsense(why);
             }
         }
     }
-    Listened::Done
+    ListenEnd::Done
 }
 
-/// The part of `spent` that a child is not charged with, if tasks `waited` for a CPU meanwhile.
+/// The part of `spent` that is not charged to a child, if tasks `waited` for a CPU in that time.
 fn uncharged(spent: Duration, waited: Duration) -> Duration {
     let waited = waited.min(spent);
-    waited - waited / WAITED_PARTS
+    waited - waited / WAITING_DIVISOR
 }
 
-/// Waits up to a tick until one of the two can be read (or is closed).
+/// Waits up to a tick until one of the two is readable or closed.
 fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> Result<(bool, bool), Errno> {
     let mut polled = vec![PollFd::from_borrowed_fd(stdout, PollFlags::IN)];
     if err_open {
@@ -321,9 +320,9 @@ fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> Result<(bool
     let tick = rustix::event::Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
     match rustix::event::poll(&mut polled, Some(&tick)) {
         Ok(_) => {}
-        // A signal ends the wait early: the caller looks at its flag.
+        // A signal ends the wait early: the caller checks its flag.
         Err(Errno::INTR) => return Ok((false, false)),
-        // The kernel has no memory for the question just now.
+        // The kernel is out of memory.
         Err(Errno::AGAIN | Errno::NOMEM) => {
             std::thread::sleep(TICK);
             return Ok((false, false));
@@ -334,7 +333,7 @@ fn ready(stdout: BorrowedFd, stderr: BorrowedFd, err_open: bool) -> Result<(bool
     Ok((is_ready(&polled[0]), polled.get(1).is_some_and(is_ready)))
 }
 
-/// Bytes read; 0 at the end or on an error that will not go away.
+/// Bytes read; 0 at the end or on a permanent error.
 fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> usize {
     loop {
         match from.read(buffer) {
@@ -345,19 +344,18 @@ fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> usize {
     }
 }
 
-/// The process group of a visit: whatever its child started belongs to it.
+/// The process group of a visit, with all processes of the child.
 struct Group(Pid);
 
 impl Group {
-    /// Asks the child to end, which is the end of all but those that have something to put away
-    /// first, and kills the group.
+    /// Asks the child to end, waits for processes that have cleanup to do, and kills the group.
     fn end(&self) {
         let _ = rustix::process::kill_process(self.0, Signal::TERM);
-        self.wait(LEAVE);
+        self.wait(MAX_EXIT_WAIT);
         self.kill();
     }
 
-    /// Waits for the child's end, for so long at most; it is not yet reaped.
+    /// Waits at most this long for the child's end, without reaping it.
     fn wait(&self, limit: Duration) {
         let begin = Instant::now();
         let gone = || {
@@ -370,15 +368,15 @@ impl Group {
     }
 
     fn kill(&self) {
-        // Nobody left is what we want.
+        // An empty group is fine.
         let _ = rustix::process::kill_process_group(self.0, Signal::KILL);
     }
 }
 
-/// Waits for the child to leave, kills what it left behind and reaps it. While it is not yet reaped
-/// its process number cannot be given to another group.
+/// Waits for the child to end, kills its remaining processes and reaps it. Until then its process
+/// number is not reused.
 fn leave(child: &mut Child, group: &Group) -> anyhow::Result<ExitStatus> {
-    group.wait(LEAVE);
+    group.wait(MAX_EXIT_WAIT);
     group.kill();
     child.wait().context("cannot wait for the process of a pass")
 }

@@ -1,4 +1,4 @@
-//! Whether a case has been visited often enough.
+//! Whether a case has enough visits.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use stats::stop::{self, Decision, Futility, Target};
 
 use crate::plan::Profile;
 
-/// Every headline series of these visits has enough, or more won't help.
+/// Whether every main series of these visits is precise enough, or more visits would not help.
 pub fn is_enough(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
     !any(title, visits, profile, seed, |decision| matches!(decision, Decision::Go { .. }))
 }
 
-/// Every headline series of these visits has several values, or moves: more visits would not make
-/// one value of them.
+/// Whether every main series of these visits is multimodal or drifting: more visits would not give
+/// one value.
 pub fn is_futile(title: &Title, visits: &[&Visit], profile: &Profile, seed: u64) -> bool {
     !any(title, visits, profile, seed, |decision| {
         !matches!(decision, Decision::MoreWontHelp(Futility::Modes | Futility::Drift))
     })
 }
 
-/// What the first headline series of these visits comes to so far, at its last point: `165 ns`.
+/// The first main series of these visits so far, at its last point: `165 ns`.
 pub fn so_far(title: &Title, visits: &[&Visit]) -> Option<String> {
     let metric = title.metrics.iter().find(|metric| metric.headline)?;
     let processes = by_point(visits, metric).pop()?;
@@ -29,7 +29,7 @@ pub fn so_far(title: &Title, visits: &[&Visit]) -> Option<String> {
     Some(figure(median(&medians)?, &metric.unit))
 }
 
-/// Whether the stop rule decides so of any headline series.
+/// Whether the stop rule decides so for any main series.
 fn any(
     title: &Title,
     visits: &[&Visit],
@@ -43,7 +43,7 @@ fn any(
     headlines.any(|metric| by_point(visits, metric).iter().any(decided))
 }
 
-/// The counted values of one metric: for each point, in the order of the points, a list a visit.
+/// The counted values of one metric: per point, in order, a list per visit.
 fn by_point(visits: &[&Visit], metric: &Metric) -> Vec<Vec<Vec<f64>>> {
     let mut points = Vec::new();
     let mut places = HashMap::new();

@@ -1,11 +1,11 @@
-//! Is the machine quiet enough to measure on? Looked at over one-second differences, never by load
-//! averages, which remember the build that ended a minute ago.
+//! Whether the host is quiet enough to measure, from differences over one second. Load averages
+//! would include the minute before.
 
 use std::time::{Duration, Instant};
 
 use bench::sampler::{core_clock_ghz, fetch_cycles};
 use model::{Conditions, CpuSet, Event, TimeLine};
-use stats::looks::shared;
+use stats::core_sharing::shared;
 use sys::affinity;
 use sys::clock::{self, Clock};
 use sys::counters::Counters;
@@ -13,28 +13,28 @@ use sys::counters::Counters;
 /// How long to wait for quiet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patience {
-    /// Up to this long, then go on and say so.
+    /// Up to this long, then start with a note.
     Bounded(Duration),
     /// As long as it takes (`--wait-idle`).
     UntilIdle,
-    /// Not at all (`--force`): look once, go on.
+    /// Not at all (`--force`): check once, then start.
     None,
 }
 
-/// Others may use this much of one CPU, or of the whole machine where that is more.
+/// CPU time that other processes may use: of one CPU, or of the whole host if that is more.
 const BUSY_ONE_CPU: f64 = 0.05;
 const BUSY_MACHINE: f64 = 0.005;
-/// Share of the time in which some task waited for a CPU.
+/// Share of time in which some task waited for a CPU.
 const PSI_CPU: f64 = 0.02;
 const STEAL: f64 = 0.005;
-/// Part of the looks in which a core worked for another thread as well. Quick runs with 8 % still
-/// gave nearly all of their figures, with 13 % half of them, with 65 % none.
+/// Share of probes with another thread on the core. Quick runs with 8 % kept nearly all figures,
+/// with 13 % half, with 65 % none.
 const SHARED_CORE: f64 = 0.10;
-/// Between two looks at a core; each takes about 20 µs.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// Time between two probes of a core; each takes about 20 µs.
+const BETWEEN_PROBES: Duration = Duration::from_millis(10);
 
-/// What a second looked like, if it was not quiet: by the kernel's counters, and by `looks` at
-/// cores (cycles of a loop of branches, [`stats::looks`]), of which there may be none.
+/// Why a second was not quiet: from the kernel's counters, and from `looks`, probes of cores in
+/// cycles per branch ([`stats::looks`]), which may be empty.
 pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
     let mut reasons = Vec::new();
     let cpus = f64::from(second.cpus.max(1));
@@ -65,20 +65,19 @@ pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join(", "))
 }
 
-/// Looks at cores from wherever the gate's thread is: at each CPU in turn.
-pub struct Lookout {
+/// Probes one CPU after the other from the gate's thread.
+pub struct CoreProbe {
     cpus: Vec<u32>,
     clock: Clock,
     next: usize,
 }
 
-impl Lookout {
-    pub fn over(cpus: &CpuSet, clock: Clock) -> Lookout {
-        Lookout { cpus: cpus.iter().collect(), clock, next: 0 }
+impl CoreProbe {
+    pub fn over(cpus: &CpuSet, clock: Clock) -> CoreProbe {
+        CoreProbe { cpus: cpus.iter().collect(), clock, next: 0 }
     }
 
-    /// Moves the calling thread to the next CPU, looks at its core, and lets the thread run where
-    /// it did before.
+    /// Moves the calling thread to the next CPU, probes its core, and restores the affinity.
     fn look(&mut self) -> Option<f64> {
         let cpu = *self.cpus.get(self.next % self.cpus.len().max(1))?;
         self.next += 1;
@@ -86,20 +85,19 @@ impl Lookout {
     }
 }
 
-/// What the gate saw, for the run file.
+/// The gate's observations, for the run file.
 #[derive(Debug)]
 pub struct Report {
     pub event: Event,
     pub lines: Vec<TimeLine>,
-    /// The machine was still disturbed when we went on.
+    /// Why the host was still disturbed at the start, if it was.
     pub disturbed: Option<String>,
 }
 
-/// Waits for a quiet second, which `interrupted` may end. Without a `lookout` cores are not looked
-/// at.
+/// Waits for a quiet second, until `interrupted`. Without a `probe`, cores are not probed.
 pub fn wait(
     counters: &mut Counters,
-    mut lookout: Option<Lookout>,
+    mut probe: Option<CoreProbe>,
     patience: Patience,
     since_start_ms: impl Fn() -> f64,
     interrupted: &dyn Fn() -> bool,
@@ -125,7 +123,7 @@ pub fn wait(
         .collect();
     let mut known = false;
     let disturbed = loop {
-        let (second, looks) = one_second(counters, lookout.as_mut(), interrupted);
+        let (second, looks) = one_second(counters, probe.as_mut(), interrupted);
         known |= second.background().is_some();
         let cpus = f64::from(second.cpus);
         let values = [
@@ -168,15 +166,15 @@ pub fn wait(
 
 fn one_second(
     counters: &mut Counters,
-    mut lookout: Option<&mut Lookout>,
+    mut probe: Option<&mut CoreProbe>,
     interrupted: &dyn Fn() -> bool,
 ) -> (Conditions, Vec<f64>) {
     let (before, own) = (counters.read(), clock::cpu_ms().unwrap_or(0.0));
     let end = Instant::now() + Duration::from_secs(1);
     let mut looks = Vec::new();
     while Instant::now() < end && !interrupted() {
-        std::thread::sleep(BETWEEN_LOOKS);
-        looks.extend(lookout.as_mut().and_then(|lookout| lookout.look()));
+        std::thread::sleep(BETWEEN_PROBES);
+        looks.extend(probe.as_mut().and_then(|probe| probe.look()));
     }
     let own = clock::cpu_ms().unwrap_or(0.0) - own;
     (counters.read().since(&before, own, &CpuSet::default()), looks)
@@ -230,11 +228,11 @@ mod tests {
     fn a_lookout_looks_at_each_cpu_and_leaves_the_thread_where_it_was() {
         let before = affinity::allowed().expect("affinity is readable");
         let clock = Clock::from_run(&clock::calibrate(true));
-        let mut lookout = Lookout::over(&before, clock);
+        let mut probe = CoreProbe::over(&before, clock);
         for _ in 0..3 {
-            assert!(lookout.look().is_some_and(|cycles| cycles > 0.1));
+            assert!(probe.look().is_some_and(|cycles| cycles > 0.1));
             assert_eq!(affinity::allowed().expect("readable"), before);
         }
-        assert_eq!(Lookout::over(&CpuSet::default(), clock).look(), None);
+        assert_eq!(CoreProbe::over(&CpuSet::default(), clock).look(), None);
     }
 }

@@ -1,10 +1,10 @@
-//! Times and conditions of a pretended run: a visit every 100 ms on a quiet machine.
+//! Times and conditions of a pretended run: a visit every 100 ms on a quiet host.
 
 use model::{Conditions, CpuSet};
 
 pub const VISIT_MS: f64 = 100.0;
 
-/// All CPUs busy with our own work, and nothing else going on.
+/// All CPUs busy with Assay's own work only.
 pub fn conditions(cpus: &CpuSet) -> Conditions {
     let (wall_ms, count) = (VISIT_MS, cpus.len().max(1) as u32);
     Conditions {

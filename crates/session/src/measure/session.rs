@@ -1,4 +1,4 @@
-//! The loop: pass after pass over the plan, interleaved, until everything is known well enough or
+//! The loop: pass after pass over the plan, interleaved, until all figures are precise enough or
 //! the time is over.
 
 mod budget;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::objects::Keep;
+use crate::objects::ObjectKeeper;
 use crate::plan::{self, Profile, Until};
 use bench::{Depth, Order, Secret, narrowed};
 use knobs::KnobSetter;
@@ -21,79 +21,77 @@ use stats::sweep::Ending;
 use sys::counters::{Counters, Groups, Neighbours};
 use sys::{clock, process};
 
-use super::child::{self, Meanwhile};
+use super::child::{self, Callbacks};
 use super::gate::Patience;
 use super::settings::{Knobs, settings};
 use super::watch::Watch;
 use super::{enough, pretended};
 
-/// Everything that measuring needs and does not change.
+/// The constant inputs of measuring.
 pub struct Session<'a> {
     pub header: &'a Header,
     pub profile: &'a Profile,
-    /// This very binary.
+    /// This executable.
     pub program: PathBuf,
     /// Kernel counters are read under this root.
     pub root: PathBuf,
-    /// Turns the knobs that cases name, and turns them back.
+    /// Sets the knobs that cases name, and restores them.
     pub knobs: &'a KnobSetter,
-    /// Lends visits what would outlive them.
-    pub keep: &'a Keep,
-    /// Our cgroup and its ancestors.
+    /// Owns the kernel objects of visits that would outlive them.
+    pub keep: &'a ObjectKeeper,
+    /// Assay's cgroup and its ancestors.
     pub groups: Groups,
     pub patience: Patience,
     /// Time limit of each visit; `None`: by its estimate.
     pub visit_limit: Option<Duration>,
     pub secret: Option<Secret>,
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Keys of the series of a run whose further visits may decide a limit.
+    /// Keys of the series whose further visits may decide a limit.
     pub undecided: &'a dyn Fn(&Run) -> Vec<String>,
-    /// Looks after the run file between visits; what is to be said of it.
+    /// Checks the run file between visits; returns a message about it.
     pub look_after: &'a dyn Fn(&mut Writer) -> Option<String>,
 }
 
-/// What is told to whoever draws, between visits only: nothing is drawn while something is
-/// measured.
+/// Progress reports, between visits only: nothing is drawn during a measurement.
 pub enum Progress<'a> {
-    /// The gate is closed: why, and since when.
+    /// The gate waits: why, and since when.
     Waiting { why: &'a str, since: Duration },
-    /// A visit is about to begin.
+    /// A visit begins.
     Visit {
         key: &'a str,
-        /// What the case's earlier visits come to.
+        /// The case's figure so far.
         so_far: Option<String>,
         done: usize,
         of: usize,
         left: Duration,
     },
-    /// A visit gave nothing.
+    /// A visit failed.
     Failed { key: &'a str, reason: &'a Reason },
-    /// A word about the run file.
-    Said(&'a str),
+    /// A message about the run file.
+    Note(&'a str),
 }
 
 /// How measuring ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// Every case has enough, or all that its profile gives it.
+    /// Every case has enough visits, or all of its profile.
     Complete,
     /// The budget ended it.
     Budget,
-    /// The user did: what was measured is in the file.
+    /// The user ended it: the file has what was measured.
     Interrupted,
 }
 
-/// A case that failed this often is not visited again.
+/// Failed visits after which a case gets no more.
 pub(crate) const FAILURES_MAX: usize = 3;
-/// A child's time limit: the first, and its estimate times the second.
+/// A child's time limit: the larger of this and the estimate times the next.
 pub(crate) const VISIT_LIMIT: Duration = Duration::from_secs(15);
 pub(crate) const VISIT_LIMIT_ESTIMATES: f64 = 8.0;
-/// After knobs were turned, what the kernel does about it is over by then.
+/// Time for the kernel to settle after a change of knobs.
 const SETTLING: Duration = Duration::from_millis(200);
 
 impl Session<'_> {
-    /// Measures until the end, appending to `writer`; `earlier` is what an earlier part of the same
-    /// run has.
+    /// Measures until the end and appends to `writer`; `earlier` has the visits of a resumed run.
     pub fn run(
         &self,
         writer: &mut Writer,
@@ -105,7 +103,7 @@ impl Session<'_> {
         if ended != Ended::Interrupted && !loop_state.last(writer, progress)? {
             ended = Ended::Interrupted;
         }
-        loop_state.turn(&Knobs::new(), writer)?;
+        loop_state.apply_knobs(&Knobs::new(), writer)?;
         let text = match ended {
             Ended::Complete => None,
             Ended::Budget if self.profile.until == Until::Seen => {
@@ -115,7 +113,7 @@ impl Session<'_> {
             Ended::Interrupted => Some(("interrupted", "interrupted: the same command resumes here")),
         };
         if ended != Ended::Interrupted {
-            loop_state.say_what_never_ran(writer)?;
+            loop_state.record_unrun_cases(writer)?;
         }
         loop_state.watch.note(writer)?;
         if let Some((kind, text)) = text {
@@ -133,30 +131,29 @@ impl Session<'_> {
     }
 }
 
-/// What changes while the session runs.
+/// The state of a running session.
 struct Loop<'s, 'h> {
     session: &'s Session<'h>,
-    /// All that was visited, as a run of its own, which can be judged while it goes on.
+    /// All visits so far, as a run that can be judged meanwhile.
     run: Run,
-    /// For each planned case where its visits stand.
+    /// Indices of the visits of each planned case.
     places: Vec<Vec<usize>>,
-    /// Case and pass of visits that were made earlier and are not kept.
+    /// Case and pass of earlier visits that are not kept.
     made: BTreeSet<(u32, u32)>,
     next_order: u32,
     finished: Vec<bool>,
     counters: Counters,
-    /// Who else uses the CPUs.
+    /// Observer of other work on the CPUs.
     neighbours: Neighbours,
     begin: Instant,
-    /// Where `begin` stands on the run's own time line: after what earlier parts of a resumed run
-    /// measured, ms.
+    /// `begin` on the run's time line, after earlier parts of a resumed run, ms.
     begin_ms: f64,
-    /// Patience that the gate has left.
+    /// The gate's remaining patience.
     patience: Patience,
-    /// What the knobs are turned to for the visits of now.
+    /// The current knob settings.
     turned: Knobs,
     watch: Watch,
-    /// Of a sweep: its looks at whether the effect that it asks for would be seen.
+    /// For a sweep: checks whether its requested effect is detectable.
     ending: Ending,
 }
 
@@ -210,12 +207,12 @@ impl<'s, 'h> Loop<'s, 'h> {
         let orders = plan::orders(&runnable, passes, seed);
         for (pass, order) in (0..).zip(orders) {
             let settings = settings(self.plan(), &runnable, pass, seed);
-            self.look_who_is_finished(&runnable);
+            self.update_finished(&runnable);
             if profile.until == Until::Rounds {
                 self.make_room(&runnable, pass, writer)?;
             }
             let mut due: Vec<usize> = order.into_iter().filter(|case| self.is_due(*case, pass)).collect();
-            // Each setting of the knobs once a pass; in that, the order drawn.
+            // Each setting once a pass, in drawn order.
             due.sort_by_key(|case| {
                 settings.iter().position(|knobs| **knobs == self.plan()[*case].case.knobs)
             });
@@ -238,7 +235,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         (0..plan.len()).filter(|case| plan[*case].unmet.is_none())
     }
 
-    /// One visit, unless the run is over: how it ended then.
+    /// One visit, unless the run is over; returns how it ended then.
     fn visit_in_time(
         &mut self,
         case: usize,
@@ -268,7 +265,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.wait_if_loud(first_of_pass, writer, progress)
     }
 
-    /// Of a sweep: before every few cells the control, which is visited for nothing else.
+    /// For a sweep: the control before every few cells.
     fn with_control(&self, due: Vec<usize>) -> Vec<usize> {
         let Some(sweep) = &self.session.header.sweep else { return due };
         let runs = |case: &usize| self.plan().get(*case).is_some_and(|planned| planned.unmet.is_none());
@@ -289,9 +286,9 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.places[case].iter().map(|place| &self.run.visits[*place])
     }
 
-    fn look_who_is_finished(&mut self, runnable: &[usize]) {
+    fn update_finished(&mut self, runnable: &[usize]) {
         if self.session.profile.until == Until::Seen {
-            return self.look_whether_it_is_seen(runnable);
+            return self.check_sweep_effect(runnable);
         }
         for case in runnable {
             self.finished[*case] = self.is_finished(*case);
@@ -302,7 +299,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         self.gives_nothing(case) || self.has_enough(case)
     }
 
-    /// The case fails again and again, or was left out.
+    /// Whether the case keeps failing, or was left out.
     fn gives_nothing(&self, case: usize) -> bool {
         let failed = self.of_case(case).filter(|visit| visit.reason.is_some()).count();
         let timed_out = self.of_case(case).any(|visit| matches!(visit.reason, Some(Reason::TimedOut(_))));
@@ -310,7 +307,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         timed_out || skipped || failed >= FAILURES_MAX
     }
 
-    /// Every headline series of the case has enough, or more won't help.
+    /// Whether every main series of the case is precise enough, or more visits would not help.
     fn has_enough(&self, case: usize) -> bool {
         let good: Vec<&Visit> = self.of_case(case).filter(|visit| visit.reason.is_none()).collect();
         if good.len() < self.session.profile.passes_min as usize {
@@ -324,17 +321,17 @@ impl<'s, 'h> Loop<'s, 'h> {
         let profile = self.session.profile;
         match profile.until {
             Until::Looks => enough::is_enough(title, &good, profile, header.seed),
-            // Of all cells together: `look_whether_it_is_seen`.
+            // For all cells together: `check_sweep_effect`.
             Until::Seen => true,
-            Until::Quads => self.told_apart(case),
-            // Quick runs have too few processes to tell modes and drift.
+            Until::Quads => self.difference_is_known(case),
+            // Quick runs have too few processes to detect modes and drift.
             Until::Rounds => {
                 profile.depth > Depth::Quick && enough::is_futile(title, &good, profile, header.seed)
             }
         }
     }
 
-    /// One visit of these of a case's points (none: all), appended to the file; false when the user
+    /// Visits these points of a case (none: all) and appends the result; false if the user
     /// interrupted it.
     fn visit(
         &mut self,
@@ -366,24 +363,24 @@ impl<'s, 'h> Loop<'s, 'h> {
         let limit = self.session.visit_limit.unwrap_or_else(|| {
             VISIT_LIMIT + Duration::from_secs_f64(planned.seconds * VISIT_LIMIT_ESTIMATES)
         });
-        if let Some(reason) = self.turn(&planned.case.knobs, writer)? {
-            return self.note_failed_turn(case, pass, &key, reason, writer, progress);
+        if let Some(reason) = self.apply_knobs(&planned.case.knobs, writer)? {
+            return self.record_failed_knobs(case, pass, &key, reason, writer, progress);
         }
         let at_ms = self.session.at_ms(self);
         let seats = planned.case.placement.busy_cpus();
         self.watch.begin(&planned.case.placement);
         let (before, own) = (self.counters.read(), clock::cpu_ms().unwrap_or(0.0));
-        let program = process::running(&self.session.program);
+        let program = process::running_executable(&self.session.program);
         let (watch, counters) = (&mut self.watch, &mut self.counters);
         let Session { keep, interrupted, .. } = self.session;
         let mut waited = || {
             let ms = counters.read().since(&before, 0.0, &seats).psi_cpu_ms;
             Duration::try_from_secs_f64(ms.unwrap_or(0.0) / 1e3).unwrap_or_default()
         };
-        let meanwhile = Meanwhile { interrupted, observe: &mut || watch.look(), waited: &mut waited };
-        let heard = child::visit(program, &order, limit, keep, meanwhile)?;
-        heard.left.iter().try_for_each(|text| self.note("left", text, writer))?;
-        if heard.interrupted {
+        let callbacks = Callbacks { interrupted, observe: &mut || watch.look(), waited: &mut waited };
+        let outcome = child::visit(program, &order, limit, keep, callbacks)?;
+        outcome.left.iter().try_for_each(|text| self.note("left", text, writer))?;
+        if outcome.interrupted {
             return Ok(false);
         }
         let own = clock::cpu_ms().unwrap_or(0.0) - own;
@@ -396,7 +393,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             }
         };
         self.watch.end();
-        if let Some(reason) = &heard.reason {
+        if let Some(reason) = &outcome.reason {
             progress(Progress::Failed { key: &key, reason });
         }
         let visit = Visit {
@@ -405,18 +402,18 @@ impl<'s, 'h> Loop<'s, 'h> {
             pass,
             at_ms,
             conditions,
-            process: heard.process,
-            samples: heard.samples,
-            reason: heard.reason,
+            process: outcome.process,
+            samples: outcome.samples,
+            reason: outcome.reason,
         };
         if let Some(text) = (self.session.look_after)(writer) {
-            progress(Progress::Said(&text));
+            progress(Progress::Note(&text));
         }
         self.keep(visit, writer)?;
         Ok(true)
     }
 
-    /// Keeps a visit that was made just now, in the file and here.
+    /// Stores a new visit, in the file and here.
     fn keep(&mut self, visit: Visit, writer: &mut Writer) -> anyhow::Result<()> {
         writer.append(&Record::Visit(Box::new(visit.clone())))?;
         self.next_order += 1;
@@ -425,12 +422,12 @@ impl<'s, 'h> Loop<'s, 'h> {
         Ok(())
     }
 
-    /// Turns the knobs to what a case wants; why not, where that fails.
-    fn turn(&mut self, wanted: &Knobs, writer: &mut Writer) -> anyhow::Result<Option<Reason>> {
+    /// Sets a case's knobs; returns why that failed, if it did.
+    fn apply_knobs(&mut self, wanted: &Knobs, writer: &mut Writer) -> anyhow::Result<Option<Reason>> {
         if (wanted.is_empty() && self.turned.is_empty()) || self.session.header.pretend.is_some() {
             return Ok(None);
         }
-        // Noted before: what fails may have been turned in part.
+        // Noted before, because a failed change may be partial.
         self.turned = wanted.clone();
         let changes = match self.session.knobs.set(wanted) {
             Ok(changes) => changes,
@@ -445,7 +442,7 @@ impl<'s, 'h> Loop<'s, 'h> {
         }
         changes.iter().try_for_each(|text| self.note("knob", text, writer))?;
         std::thread::sleep(SETTLING);
-        // Counters of CPUs that went and came again are new files.
+        // CPUs that went offline and came back have new counter files.
         let session = self.session;
         self.counters = Counters::open(&session.root, &session.groups, &session.header.allowed_cpus);
         Ok(None)
@@ -456,8 +453,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         writer.append(&Record::Event(event))
     }
 
-    /// A visit that could not begin, because the knobs could not be turned.
-    fn note_failed_turn(
+    /// Records a visit that did not start because its knobs could not be set.
+    fn record_failed_knobs(
         &mut self,
         case: usize,
         pass: u32,
@@ -472,8 +469,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         Ok(true)
     }
 
-    /// Cases that the end came before get a visit that says so.
-    fn say_what_never_ran(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
+    /// Records cases that the end of the run left without a visit.
+    fn record_unrun_cases(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
         for case in 0..self.plan().len() {
             if self.plan()[case].unmet.is_none() && self.of_case(case).next().is_none() {
                 let reason = Reason::Skipped("budget: the time ended before its turn".into());

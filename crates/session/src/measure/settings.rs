@@ -1,16 +1,15 @@
-//! Which settings of the kernel's knobs a pass has, in which order.
+//! The order of kernel settings in a pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan;
 use model::{Planned, fingerprint};
 
-/// Knobs and what they are turned to.
+/// Knobs and their values.
 pub(super) type Knobs = BTreeMap<String, String>;
 
-/// The settings of the knobs that runnable cases want, in the order of a pass. Two: drawn, and
-/// turned round for every other pass (ABBA), so that a setting lasts from the end of one pass into
-/// the next. More: drawn anew for each pass.
+/// The settings of runnable cases, in the order of a pass. Two: drawn, and reversed every other
+/// pass (ABBA), so that a setting lasts into the next pass. More: drawn anew for each pass.
 pub(super) fn settings<'p>(plan: &'p [Planned], runnable: &[usize], pass: u32, seed: u64) -> Vec<&'p Knobs> {
     let all: BTreeSet<&Knobs> = runnable.iter().map(|case| &plan[*case].case.knobs).collect();
     let all: Vec<&Knobs> = all.into_iter().collect();

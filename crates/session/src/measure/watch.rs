@@ -1,4 +1,4 @@
-//! The observer beside the visits, told from where it may look at each.
+//! The observer of visits and the CPU from which it may run.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,15 +6,15 @@ use std::time::Instant;
 use machine::{Hypervisor, Machine};
 use model::run_file::Writer;
 use model::{CpuSet, Header, Placement, Record};
-use sys::observer::{Known, Observer};
+use sys::observer::{HostFacts, Observer};
 
 pub struct Watch {
-    /// Invented samples are watched by nobody.
+    /// Not for invented samples.
     observer: Option<Observer>,
     machine: Machine,
     allowed: CpuSet,
     begin: Instant,
-    /// Where `begin` stands on the run's own time line, ms.
+    /// `begin` on the run's time line, ms.
     begin_ms: f64,
 }
 
@@ -23,19 +23,19 @@ impl Watch {
         &self.machine
     }
 
-    /// Opens what the machine below `root` tells; the run's own time is at `begin_ms` now.
+    /// Opens the counters below `root`; the run's time is `begin_ms` now.
     pub fn of(header: &Header, root: &Path, begin_ms: f64) -> Watch {
         let machine = Machine::from(&header.snapshot);
-        let known = Known {
+        let host = HostFacts {
             base_ghz: machine.frequency.base_khz.map(|khz| khz as f64 / 1e6),
             guest: matches!(machine.hypervisor, Hypervisor::Guest(_)),
         };
         let allowed = header.allowed_cpus.clone();
-        let observer = header.pretend.is_none().then(|| Observer::open(root, &allowed, known));
+        let observer = header.pretend.is_none().then(|| Observer::open(root, &allowed, host));
         Watch { observer, machine, allowed, begin: Instant::now(), begin_ms }
     }
 
-    /// A visit here is about to begin.
+    /// A visit with this placement begins.
     pub fn begin(&mut self, placement: &Placement) {
         let off = self.off(&placement.busy_cpus());
         if let Some(observer) = &mut self.observer {
@@ -43,11 +43,11 @@ impl Watch {
         }
     }
 
-    /// Called often during a visit.
+    /// Polled often during a visit.
     pub fn look(&mut self) {
         let at_ms = self.at_ms();
         if let Some(observer) = &mut self.observer {
-            observer.look(at_ms);
+            observer.sample_if_due(at_ms);
         }
     }
 
@@ -59,7 +59,7 @@ impl Watch {
         }
     }
 
-    /// Writes what was seen since the last time; a kill costs what was seen since.
+    /// Writes the observations since the last call; a kill loses those after it.
     pub fn note(&mut self, writer: &mut Writer) -> anyhow::Result<()> {
         let (lines, events) = self.observer.as_mut().map(Observer::take).unwrap_or_default();
         let lines = lines.into_iter().map(Record::TimeLine);
@@ -73,8 +73,8 @@ impl Watch {
         self.begin_ms + self.begin.elapsed().as_secs_f64() * 1e3
     }
 
-    /// A CPU to look from: on a core that does not measure, else at least another thread of one
-    /// that does.
+    /// A CPU for the observer: on a core that does not measure, else another thread of one that
+    /// does.
     fn off(&self, seats: &CpuSet) -> Option<u32> {
         let siblings = seats.iter().flat_map(|cpu| {
             let core = self.machine.core_of(cpu).map(|core| core.cpus.iter().collect::<Vec<u32>>());

@@ -1,44 +1,43 @@
-//! Clearing up: what stands in a journal is ended, where it is proved to be ours; what is not is
-//! left and named.
+//! Cleanup: ends the objects of a journal if they are provably Assay's, else leaves and names them.
 
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::journal::{Found, Held, Journal, all_in};
-use super::namespaces::{namespace, own_namespace, sees_all, somebody_in};
+use super::journal::{Journal, JournalFile, LockedJournal, all_in};
+use super::namespaces::{namespace, own_namespace, process_in, sees_all};
 use super::{Object, group, programs};
 use bench::JobManager;
 use sys::scratch::{self, Leftover};
 use sys::semaphore;
 
-/// What clearing up came to, in sentences.
+/// The result of a cleanup, in sentences.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// What was done, and what is somebody else's.
+    /// What was done, and what belongs to others.
     pub said: Vec<String>,
-    /// What is ours and could not be ended: it stays in its journal.
+    /// What is Assay's and could not be ended: it stays in its journal.
     pub failed: Vec<String>,
 }
 
-/// How long whoever clears up at this moment may take.
-const OTHERS: Duration = Duration::from_secs(15);
-/// How long a visit whose parent is gone may take to end what it has started.
-const ALONE: Duration = Duration::from_secs(10);
-/// The wall clock's seconds are noted in whole ones, and the kernel's may lag behind them.
+/// How long another cleanup may take.
+const MAX_OTHER_WAIT: Duration = Duration::from_secs(15);
+/// How long a visit without a parent may take to end its processes.
+const MAX_VISIT_WAIT: Duration = Duration::from_secs(10);
+/// Wall-clock seconds are noted as integers, and the kernel's may lag behind.
 const SECOND: i64 = 1;
 
-/// Ends what sessions that are gone have left.
+/// Ends what ended sessions left.
 pub fn clear(folder: &Path) -> Cleared {
     let mut cleared = Cleared::default();
-    let end = Instant::now() + OTHERS;
+    let end = Instant::now() + MAX_OTHER_WAIT;
     loop {
         let mut others = 0;
         for found in all_in(folder) {
             match found {
-                Found::Free(held, text) => cleared.journal(held, &text),
-                // Its owner is gone: somebody clears up after him just now.
-                Found::Taken(text) => {
+                JournalFile::Free(held, text) => cleared.journal(held, &text),
+                // Its owner has ended, so another process is cleaning up.
+                JournalFile::Taken(text) => {
                     let is_left = |one: Option<Journal>| one.is_some_and(|one| !one.owner_lives());
                     others += usize::from(Journal::of_text(&text).is_ok_and(is_left));
                 }
@@ -58,18 +57,18 @@ pub fn clear(folder: &Path) -> Cleared {
 /// Whether this process has a journal there.
 pub fn has_journal_of(folder: &Path, pid: u32) -> bool {
     all_in(folder).into_iter().any(|found| {
-        let (Found::Free(_, text) | Found::Taken(text)) = found;
+        let (JournalFile::Free(_, text) | JournalFile::Taken(text)) = found;
         Journal::of_text(&text).is_ok_and(|journal| journal.is_some_and(|journal| journal.pid == pid))
     })
 }
 
 impl Cleared {
-    fn journal(&mut self, held: Held, text: &str) {
+    fn journal(&mut self, held: LockedJournal, text: &str) {
         let path = held.path().display().to_string();
         let mut journal = match Journal::of_text(text) {
             Ok(Some(journal)) => journal,
             Ok(None) => {
-                // Its session was killed before it wrote, or the machine was; or its boot is over.
+                // Its session was killed before writing, the host lost power, or its boot is over.
                 self.failed.extend(held.remove().err().map(|error| format!("{path}: {error}")));
                 return;
             }
@@ -83,21 +82,18 @@ impl Cleared {
         };
         let before = self.failed.len();
         self.all(&mut journal);
-        let kept = match journal.is_empty() {
-            true => held.remove(),
-            false => held.write(&journal),
-        };
+        let kept = if journal.is_empty() { held.remove() } else { held.write(&journal) };
         self.failed.extend(kept.err().map(|error| format!("the journal of kernel objects {path}: {error}")));
         if self.failed.len() > before {
             self.failed.push(format!("they stay in the journal {path}"));
         }
     }
 
-    /// Ends what a session that is gone has left; what could not be ended stays in its journal.
+    /// Ends what an ended session left; failures stay in its journal.
     pub fn all(&mut self, journal: &mut Journal) {
         let who = format!("process {} of assay left", journal.pid);
         let elsewhere = journal.namespace.filter(|other| namespace("self", "pid") != Some(*other));
-        journal.objects.retain(|object| match object.end_from(elsewhere, ALONE) {
+        journal.objects.retain(|object| match object.end_from(elsewhere, MAX_VISIT_WAIT) {
             Ended::Nothing => false,
             Ended::Done(words) => {
                 self.said.push(format!("{who} {words}"));
@@ -112,7 +108,7 @@ impl Cleared {
                 true
             }
         });
-        // Whoever works in them is gone by then.
+        // Processes that use them have ended.
         if journal.objects.is_empty() {
             let all = std::mem::take(&mut journal.places);
             for Leftover { path, stays } in all.iter().flat_map(|place| scratch::sweep(place)) {
@@ -125,28 +121,28 @@ impl Cleared {
     }
 }
 
-/// What became of one object.
+/// The fate of one object.
 pub(super) enum Ended {
-    /// It was not there, or empty.
+    /// It does not exist, or is empty.
     Nothing,
     Done(String),
-    /// What is there is not ours: it stays.
+    /// It is not Assay's, and stays.
     Foreign(String),
-    /// It is ours and stays.
+    /// It is Assay's, and could not be ended.
     Failed(String),
 }
 
 impl Object {
-    /// The same where its process numbers belong to another PID namespace, if one is given.
+    /// The same, if its process numbers belong to another PID namespace.
     fn end_from(&self, elsewhere: Option<u64>, patience: Duration) -> Ended {
         let is_of_processes =
             matches!(self, Object::Visit { .. } | Object::Processes { .. } | Object::ControlGroup { .. });
         let Some(other) = elsewhere.filter(|_| is_of_processes) else { return self.end(patience) };
-        match (self, somebody_in("pid", other)) {
+        match (self, process_in("pid", other)) {
             (_, Some(pid)) => Ended::Failed(format!(
                 "processes in another PID namespace: `nsenter -t {pid} -p -m assay restore` ends them"
             )),
-            // From the first one all are seen, and nobody is in that one.
+            // The first PID namespace sees all processes, and none is in the other one.
             (Object::ControlGroup { .. }, None) if sees_all() => self.end(patience),
             (_, None) if sees_all() => Ended::Nothing,
             (_, None) => Ended::Failed(
@@ -157,7 +153,7 @@ impl Object {
         }
     }
 
-    /// `patience`: how long a visit that still lives may take to leave by itself.
+    /// `patience`: how long a live visit may take to end by itself.
     pub(super) fn end(&self, patience: Duration) -> Ended {
         match self {
             Object::Visit { pid, start_ticks } => {
@@ -200,8 +196,8 @@ impl Object {
         };
         let set = format!("System V semaphores with the key 0x{key:08x}");
         if own_namespace() != Some(*namespace) {
-            // Without a process in it a namespace is gone, and what was in it.
-            return match somebody_in("ipc", *namespace) {
+            // A namespace without processes is gone, with its objects.
+            return match process_in("ipc", *namespace) {
                 None => Ended::Nothing,
                 Some(pid) => Ended::Failed(format!(
                     "{set} in another IPC namespace: `nsenter -t {pid} -i assay restore` removes them"

@@ -1,5 +1,4 @@
-//! A control group around the programs of one visit: whoever is in it can be ended, whatever he did
-//! to get away.
+//! A control group around the programs of one visit, so that every process in it can be ended.
 //!
 //! It has no controllers and sets no limits: the programs run as they would without it.
 
@@ -17,28 +16,28 @@ use rustix::process::{Pid, Signal};
 
 use machine::cgroup_folder;
 
-/// Where a group can be made: the folder of our own one, in version 2, or in version 1 that of the
-/// freezer.
+/// Where a group can be made: the folder of this process's group, in version 2, or in version 1
+/// that of the freezer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     pub folder: PathBuf,
     pub version: u32,
 }
 
-/// Our groups are called so, and by a mark of 32 hexadecimal digits.
+/// Prefix of Assay's groups, before a mark of 32 hexadecimal digits.
 const BEGIN: &str = "assay-";
-/// Files that tell a program of limits: in a group below ours it would look for them and find none.
+/// Files with limits, which a program in a child group would not see.
 const LIMITS: [&str; 3] = ["cpu.max", "memory.max", "memory.high"];
-/// How long killed processes may take to leave.
-const LEAVE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(1);
+/// How long killed processes may take to end.
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(1);
 
 fn text(folder: &Path, name: &str) -> io::Result<String> {
     fs::read_to_string(folder.join(name)).map(|text| text.trim().to_string())
 }
 
 impl Place {
-    /// Where this process can make a group; every reason why it cannot.
+    /// Where this process can make a group; the error has every reason why it cannot.
     pub fn find() -> Result<Place, String> {
         let mut why = Vec::new();
         for place in [2, 1].into_iter().filter_map(Place::own) {
@@ -53,7 +52,7 @@ impl Place {
         Err(why.join("; "))
     }
 
-    /// The group of this process, fit or not.
+    /// The group of this process, whether usable or not.
     fn own(version: u32) -> Option<Place> {
         let of = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
         let controller = if version == 2 { "" } else { "freezer" };
@@ -87,20 +86,20 @@ impl Place {
     }
 }
 
-/// Makes the group's folder; its inode.
+/// Makes the group's folder and returns its inode.
 pub fn make(folder: &Path) -> io::Result<u64> {
     fs::create_dir(folder)?;
-    // Else the kernel keeps one more account of waiting at every switch of a task in it.
+    // Otherwise the kernel accounts waiting once more at every task switch.
     let _ = fs::write(folder.join("cgroup.pressure"), "0");
     Ok(fs::metadata(folder)?.ino())
 }
 
-/// Moves a process of one thread into it.
+/// Moves a single-threaded process into it.
 pub fn enter(folder: &Path, pid: u32) -> io::Result<()> {
     fs::write(folder.join("cgroup.procs"), pid.to_string())
 }
 
-/// A group of ours, open: what happens to it happens to nothing that takes its place.
+/// An open group of Assay's: operations cannot hit a successor of the same name.
 struct Group {
     above: OwnedFd,
     own: OwnedFd,
@@ -112,8 +111,8 @@ fn foreign(why: &str) -> io::Error {
 }
 
 impl Group {
-    /// Opens what a journal names, which may be any folder: only a control group with a name that
-    /// Assay gives can be Assay's.
+    /// Opens a group of a journal, which may name any folder: only a control group with an Assay
+    /// name is accepted.
     fn open(folder: &Path, version: u32) -> io::Result<Group> {
         let is_ours = |name: &str| {
             name.strip_prefix(BEGIN).is_some_and(|nonce| {
@@ -145,7 +144,7 @@ impl Group {
         Ok(rustix::fs::fstat(&self.own)?.st_ino)
     }
 
-    /// The path of what is open.
+    /// The path of the open folder.
     fn inside(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.own.as_raw_fd()).into()
     }
@@ -156,9 +155,9 @@ impl Group {
     }
 }
 
-/// Ends all that is in a group, and the group: how many were killed. `inode` is that of its folder;
-/// where none was noted, nobody had been let in. A group that is not Assay's, or another one of
-/// that name, is left alone, which is an error.
+/// Kills the processes of a group and removes it; returns their number. `inode` is that of its
+/// folder; if none was noted, it was empty. It is an error if the group is not Assay's or has been
+/// replaced.
 pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize> {
     let group = match Group::open(folder, version) {
         Err(error) if error.kind() == ErrorKind::NotFound => return gone(folder).map(|()| 0),
@@ -172,7 +171,7 @@ pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize>
         Some(_) => {}
     }
     let inside = group.inside();
-    let (limit, mut killed) = (Instant::now() + LEAVE, 0);
+    let (limit, mut killed) = (Instant::now() + MAX_EXIT_WAIT, 0);
     loop {
         let members = members(&inside);
         killed = killed.max(members.len());
@@ -184,13 +183,13 @@ pub fn end(folder: &Path, version: u32, inode: Option<u64>) -> io::Result<usize>
             Err(error) if error.kind() != ErrorKind::ResourceBusy || Instant::now() > limit => {
                 return Err(error);
             }
-            Err(_) => std::thread::sleep(LOOK),
+            Err(_) => std::thread::sleep(POLL),
             Ok(()) => return Ok(killed),
         }
     }
 }
 
-/// A folder that is not there is gone only where its hierarchy can be seen.
+/// A missing folder proves the end of the group only if its hierarchy is mounted.
 fn gone(folder: &Path) -> io::Result<()> {
     let above = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     match rustix::fs::statfs(above)?.f_type as u64 {
@@ -203,26 +202,28 @@ const V1: u64 = 0x0027_e0eb;
 const V2: u64 = 0x6367_7270;
 
 fn kill(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
-    match version == 2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
-        true => Ok(()),
-        false => kill_frozen(folder, version, members),
+    if version == 2 && fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+        Ok(())
+    } else {
+        kill_frozen(folder, version, members)
     }
 }
 
-/// As version 1 and older kernels can.
+/// For version 1 and older kernels.
 fn kill_frozen(folder: &Path, version: u32, members: &[Pid]) -> io::Result<()> {
-    // Nobody can be born meanwhile, nor die so that his number is given to another.
+    // While frozen, no process can start, or end and have its number reused.
     let (name, on, off) =
         if version == 2 { ("cgroup.freeze", "1", "0") } else { ("freezer.state", "FROZEN", "THAWED") };
     fs::write(folder.join(name), on)?;
     for pid in members {
-        // Already gone is as good as killed.
+        // Already ended is fine.
         let _ = rustix::process::kill_process(*pid, Signal::KILL);
     }
     thaw(folder, name, off)
 }
 
-/// With the groups below it, which the programs may have frozen: frozen by version 1 nobody dies.
+/// Includes child groups that the programs may have frozen: in version 1, frozen processes do not
+/// die.
 fn thaw(folder: &Path, file: &str, off: &str) -> io::Result<()> {
     fs::write(folder.join(file), off)?;
     below(folder).iter().try_for_each(|folder| thaw(folder, file, off))
@@ -233,7 +234,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()).collect()
 }
 
-/// Who is in it, and in the groups that those made below it.
+/// The processes in it and in its child groups.
 fn members(folder: &Path) -> Vec<Pid> {
     let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     let own = text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?));
@@ -262,7 +263,7 @@ mod tests {
         // Three stay, others come and go.
         while members(folder).len() < 3 || members(&folder.join("below")).is_empty() {
             assert!(Instant::now() < end, "{:?}", members(folder));
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         child
     }
@@ -278,7 +279,7 @@ mod tests {
                 ErrorKind::AlreadyExists
             );
             assert!(members(&folder).len() >= 3);
-            let limit = Instant::now() + LEAVE;
+            let limit = Instant::now() + MAX_EXIT_WAIT;
             while !members(&folder).is_empty() && Instant::now() < limit {
                 // Where the file is there this is the way of older kernels.
                 kill_frozen(&folder, place.version, &members(&folder)).expect("killed");

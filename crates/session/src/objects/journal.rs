@@ -1,8 +1,7 @@
-//! The journal of one session: what it has made, or is about to make, as long as that may be there.
+//! The journal of one session: kernel objects that it has made or is about to make.
 //!
-//! It lies in a file of its own that its session holds locked; the kernel frees the lock when the
-//! session dies. It is not synced: what it names ends with the boot, and a process that is killed
-//! loses nothing that it has written.
+//! Each session has one file and keeps it locked; the kernel frees the lock when the session dies.
+//! It is not synced, because the objects end with the boot.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Object;
-use knobs::{make_folder, start_of};
+use knobs::{make_folder, start_ticks_of};
 use sys::random::random;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,13 +22,13 @@ pub struct Journal {
     pub schema: u32,
     pub boot_id: String,
     pub pid: u32,
-    /// Start time of that process in the kernel's ticks: process numbers are given again.
+    /// Start time of that process in clock ticks since boot: process numbers are reused.
     pub start_ticks: Option<u64>,
-    /// The inode of the PID namespace that its process numbers belong to.
+    /// Inode of the PID namespace of its process numbers.
     #[serde(default)]
     pub namespace: Option<u64>,
     pub objects: Vec<Object>,
-    /// Folders in which its visits make some of their own.
+    /// Folders in which its visits make their own.
     #[serde(default)]
     pub places: BTreeSet<PathBuf>,
 }
@@ -37,32 +36,32 @@ pub struct Journal {
 const SCHEMA: u32 = 1;
 const BEGIN: &str = "objects-";
 const END: &str = ".json";
-/// Longer ones are none of ours: a visit has a handful of objects.
-const LONGEST: u64 = 64 << 10;
+/// Longest journal: a visit has few objects.
+const MAX_BYTES: u64 = 64 << 10;
 
-/// Of the kernel that runs.
+/// The boot id of the running kernel.
 pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.map_or_else(|_| "unknown".to_string(), |text| text.trim().to_string())
 }
 
 impl Journal {
-    /// An empty one of this process.
+    /// An empty journal of this process.
     pub fn own() -> Journal {
         let pid = std::process::id();
-        let start_ticks = start_of(pid);
+        let start_ticks = start_ticks_of(pid);
         let (objects, places) = (Vec::new(), BTreeSet::new());
         let namespace = super::namespaces::namespace("self", "pid");
         Journal { schema: SCHEMA, boot_id: boot_id(), pid, start_ticks, namespace, objects, places }
     }
 
-    /// Whether nothing can be there.
+    /// Whether no object can exist.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.places.is_empty()
     }
 
-    /// What a journal says that may still be there; `None` where that is nothing, as after a power
-    /// cut. Of another boot only folders and jobs on other hosts are kept: all else ended with it.
+    /// Parses a journal; `None` if nothing can exist any more, as after a power cut. Of another
+    /// boot, only folders and jobs on other hosts are kept.
     pub fn of_text(text: &str) -> Result<Option<Journal>, String> {
         let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());
         if text.is_empty() {
@@ -87,28 +86,28 @@ impl Journal {
 
     /// Whether the process that wrote it still runs.
     pub fn owner_lives(&self) -> bool {
-        self.start_ticks.is_some() && start_of(self.pid) == self.start_ticks
+        self.start_ticks.is_some() && start_ticks_of(self.pid) == self.start_ticks
     }
 }
 
-/// A journal's file, held by whoever writes it or clears up after it.
+/// A journal's file, locked by its writer or by a cleanup.
 #[derive(Debug)]
-pub struct Held {
+pub struct LockedJournal {
     file: File,
     path: PathBuf,
 }
 
-/// What stands in the folder of journals.
-pub enum Found {
-    /// Nobody else has it.
-    Free(Held, String),
-    /// Somebody has it; what it says.
+/// A file in the folder of journals.
+pub enum JournalFile {
+    /// Locked by this process now.
+    Free(LockedJournal, String),
+    /// Locked by another process, with its text.
     Taken(String),
 }
 
-impl Held {
-    /// A new file, which says nothing yet.
-    pub fn create(folder: &Path) -> io::Result<Held> {
+impl LockedJournal {
+    /// A new, empty file.
+    pub fn create(folder: &Path) -> io::Result<LockedJournal> {
         make_folder(folder)?;
         loop {
             let number = u64::from_ne_bytes(random()?);
@@ -119,8 +118,8 @@ impl Held {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,
             };
-            let held = Held { file, path };
-            // Somebody who clears up may have come between.
+            let held = LockedJournal { file, path };
+            // A cleanup may have removed it meanwhile.
             if held.lock()? && held.is_there() {
                 return Ok(held);
             }
@@ -135,14 +134,14 @@ impl Held {
         }
     }
 
-    /// Whether others find it by its name.
+    /// Whether its name still leads to this file.
     pub fn is_there(&self) -> bool {
         let named = fs::symlink_metadata(&self.path).ok();
         let held = self.file.metadata().ok();
         named.zip(held).is_some_and(|(named, held)| (named.dev(), named.ino()) == (held.dev(), held.ino()))
     }
 
-    /// Says this from now on, in one write: a kill leaves what was or what is.
+    /// Replaces the content in one write, so that a kill leaves the old or the new one.
     pub fn write(&self, journal: &Journal) -> io::Result<()> {
         let mut text = serde_json::to_string(journal)?;
         let before = self.file.metadata()?.len() as usize;
@@ -156,7 +155,7 @@ impl Held {
         }
     }
 
-    /// Removes the file, if it is still the one that is held.
+    /// Removes the file, if its name still leads to it.
     pub fn remove(self) -> io::Result<()> {
         if self.is_there() { fs::remove_file(&self.path) } else { Ok(()) }
     }
@@ -167,12 +166,12 @@ impl Held {
 }
 
 /// The journals of this user that lie in a folder.
-pub fn all_in(folder: &Path) -> Vec<Found> {
+pub fn all_in(folder: &Path) -> Vec<JournalFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| found(&entry.path())).collect()
 }
 
-fn found(path: &Path) -> Option<Found> {
+fn found(path: &Path) -> Option<JournalFile> {
     let number = path.file_name()?.to_str()?.strip_prefix(BEGIN)?.strip_suffix(END)?;
     if number.len() != 16 || !number.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -180,24 +179,24 @@ fn found(path: &Path) -> Option<Found> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).ok()?;
     let told = file.metadata().ok()?;
-    // What somebody else has put here, or may write to, is no word of ours.
+    // Files that another user owns or may write are ignored.
     let ours = told.is_file()
         && told.mode() & 0o022 == 0
         && told.uid() == rustix::process::geteuid().as_raw()
         && told.nlink() == 1
-        && told.len() <= LONGEST;
+        && told.len() <= MAX_BYTES;
     if !ours {
         return None;
     }
-    let held = Held { file, path: path.to_path_buf() };
+    let held = LockedJournal { file, path: path.to_path_buf() };
     let free = held.lock().ok()?;
     let mut bytes = Vec::new();
-    (&held.file).take(LONGEST).read_to_end(&mut bytes).ok()?;
+    (&held.file).take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     match free {
         true if !held.is_there() => None,
-        true => Some(Found::Free(held, text)),
-        false => Some(Found::Taken(text)),
+        true => Some(JournalFile::Free(held, text)),
+        false => Some(JournalFile::Taken(text)),
     }
 }
 
@@ -209,18 +208,20 @@ mod tests {
     fn a_journal_is_held_by_one_and_read_by_all() {
         testkit::alone(|| {
             let folder = tempfile::tempdir().expect("a folder");
-            let held = Held::create(folder.path()).expect("a file");
+            let held = LockedJournal::create(folder.path()).expect("a file");
             let mut journal = Journal::own();
             journal.objects = vec![Object::Processes { mark: "m".repeat(200) }];
             held.write(&journal).expect("written");
             journal.objects.clear();
             held.write(&journal).expect("a shorter one over it");
-            let Some(Found::Taken(text)) = all_in(folder.path()).pop() else { panic!("it is held") };
+            let Some(JournalFile::Taken(text)) = all_in(folder.path()).pop() else { panic!("it is held") };
             assert_eq!(Journal::of_text(&text), Ok(Some(journal.clone())));
             assert!(journal.owner_lives());
             let path = held.path().to_path_buf();
             drop(held);
-            let Some(Found::Free(held, _)) = all_in(folder.path()).pop() else { panic!("nobody holds it") };
+            let Some(JournalFile::Free(held, _)) = all_in(folder.path()).pop() else {
+                panic!("nobody holds it")
+            };
             // Another file of its name is not removed.
             fs::rename(&path, folder.path().join("moved")).expect("moved");
             fs::write(&path, "mine").expect("a file");

@@ -14,7 +14,7 @@ pub(super) fn namespace(process: &str, kind: &str) -> Option<u64> {
 }
 
 /// A process that is in another namespace of this kind, if one is seen.
-pub(super) fn somebody_in(kind: &str, other: u64) -> Option<u32> {
+pub(super) fn process_in(kind: &str, other: u64) -> Option<u32> {
     let entries = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.find(|pid| namespace(&pid.to_string(), kind) == Some(other))

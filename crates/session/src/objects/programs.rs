@@ -1,5 +1,5 @@
-//! Programs that carry a visit's mark in their environment, which nobody can guess and children
-//! inherit; and the visit's own process, by its number and start.
+//! Programs with a visit's mark in their environment, which is random and inherited by children,
+//! and the visit's process, by number and start time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use knobs::start_of;
+use knobs::start_ticks_of;
 
 /// The variable that holds the mark.
 pub const MARK: &str = "ASSAY_GUARD";
 
-/// How long killed processes may take to leave.
-const LEAVE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(2);
+/// How long killed processes may take to end.
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(2);
 
-/// A process that cannot become another one meanwhile, where this kernel has handles for that.
+/// A process handle (pidfd where the kernel has them), which cannot refer to a successor.
 struct Process {
     pid: Pid,
     handle: Option<OwnedFd>,
@@ -35,7 +35,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // Already gone is as good.
+        // Already ended is fine.
         let _ = match &self.handle {
             Some(handle) => rustix::process::pidfd_send_signal(handle, signal),
             None => rustix::process::kill_process(self.pid, signal),
@@ -58,8 +58,8 @@ fn parent_of(pid: u32) -> Option<u32> {
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Stops whoever carries the mark and whatever these have started, until a look finds nobody new:
-/// nobody gets away by losing his parent. Their number.
+/// Stops all processes with the mark and their children, until a scan finds no new one: none
+/// escapes by losing its parent. Returns their number.
 fn stop(word: &[u8], stopped: &mut BTreeMap<u32, Process>) {
     loop {
         let mut found = false;
@@ -67,7 +67,7 @@ fn stop(word: &[u8], stopped: &mut BTreeMap<u32, Process>) {
             if pid == std::process::id() || stopped.contains_key(&pid) {
                 continue;
             }
-            // The handle first: what is looked at after is its.
+            // The handle first, so that later checks concern this process.
             let Some(process) = Process::of(pid) else { continue };
             let theirs = || parent_of(pid).is_some_and(|parent| stopped.contains_key(&parent));
             if is_marked(pid, word) || theirs() {
@@ -82,10 +82,10 @@ fn stop(word: &[u8], stopped: &mut BTreeMap<u32, Process>) {
     }
 }
 
-/// Ends all that carry this mark: how many there were.
+/// Kills all processes with this mark; returns their number.
 pub fn end_marked(mark: &str) -> io::Result<usize> {
     let word = format!("{MARK}={mark}").into_bytes();
-    let (limit, mut ended) = (Instant::now() + LEAVE, 0);
+    let (limit, mut ended) = (Instant::now() + MAX_EXIT_WAIT, 0);
     loop {
         let mut stopped = BTreeMap::new();
         stop(&word, &mut stopped);
@@ -97,23 +97,23 @@ pub fn end_marked(mark: &str) -> io::Result<usize> {
         }
         ended = ended.max(stopped.len());
         stopped.values().for_each(|process| process.signal(Signal::KILL));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
 }
 
-/// Waits until a visit's process has ended, and for so long at most; then kills it with its group.
+/// Waits at most this long for a visit's process, then kills it with its group.
 pub fn end_visit(pid: u32, start_ticks: u64, patience: Duration) {
-    let lives = || start_of(pid) == Some(start_ticks);
+    let lives = || start_ticks_of(pid) == Some(start_ticks);
     let end = Instant::now() + patience;
     while lives() && Instant::now() < end {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
     let Some(process) = Process::of(pid).filter(|_| lives()) else { return };
     let _ = rustix::process::kill_process_group(process.pid, Signal::KILL);
     process.signal(Signal::KILL);
-    let end = Instant::now() + LEAVE;
+    let end = Instant::now() + MAX_EXIT_WAIT;
     while lives() && Instant::now() < end {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         let count = |mark: &str| numbers().into_iter().filter(|pid| is_marked(*pid, &word(mark))).count();
         let patience = Instant::now() + Duration::from_secs(20);
         while (count(&mark) < 3 || count(&format!("{mark}0")) < 3) && Instant::now() < patience {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL);
         }
         // The shell itself is a zombie of ours until it is waited for.
         assert!(end_marked(&mark).expect("ended") >= 3);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_visit_of_another_start_is_left_alone() {
         let mut child = Command::new("/bin/sleep").arg("300").spawn().expect("a child");
-        let start = start_of(child.id()).expect("it lives");
+        let start = start_ticks_of(child.id()).expect("it lives");
         end_visit(child.id(), start + 1, Duration::ZERO);
         assert!(child.try_wait().expect("a child").is_none());
         end_visit(child.id(), start, Duration::ZERO);

@@ -1,17 +1,16 @@
 //! The plan of a factorial experiment: two settings of many knobs, each knob alone, and pairs of
-//! those that count.
+//! the strong ones.
 
 use super::Candidate;
 use model::factors::Factor;
 
-/// Up to so many knobs all pairs are measured at once; of more only those of the strong ones,
-/// afterwards.
+/// Up to this number of knobs all pairs are measured at once; of more, only those of the strong
+/// ones, later.
 pub const ALL_PAIRS: usize = 4;
-/// More knobs than this are no experiment: the design grows with their number.
-pub const MOST: usize = 40;
+/// Most knobs: the design grows with their number.
+pub const MAX_FACTORS: usize = 40;
 
-/// The settings of the design, as bits: none of the knobs turned, all of them, each alone, and
-/// these pairs.
+/// The settings of the design, as bits: no knob changed, all, each alone, and these pairs.
 pub fn masks(factors: usize, pairs_of: &[usize]) -> Vec<u64> {
     let all = (1u64 << factors) - 1;
     let mut masks = vec![0, all];

@@ -1,4 +1,4 @@
-//! The plan of a guarded command: the same program under each placement that was asked for.
+//! The plan of a guarded command: the same program under each requested placement.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ pub struct Guarded {
     pub timeout: Duration,
 }
 
-/// What a guarded command can be placed by.
+/// Placements of a guarded command.
 pub const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "spread"];
 
 const DUET: &str = "duet";
 
-/// Nobody knows how long a run will take: the first ones show it, and the clock ends the run.
+/// Estimated seconds of a run: unknown before the first, and the clock ends the run.
 const UNKNOWN_S: f64 = 0.01;
 
 impl Guarded {
@@ -46,13 +46,13 @@ pub fn cases(scope: &Scope, commands: &[Guarded], placements: &[String]) -> Vec<
     placements.iter().flat_map(of).collect()
 }
 
-/// One case of two commands at once on two like CPUs, of which a visit runs both.
+/// One case of two commands at once on two like CPUs: a visit runs both.
 pub fn duet(scope: &Scope, a: &Guarded, b: &Guarded) -> Candidate {
     both(scope, a, b).unwrap_or_else(|why| Candidate::unmet(ids::COMMAND, DUET, why.to_string()))
 }
 
 fn both(scope: &Scope, a: &Guarded, b: &Guarded) -> serde_json::Result<Candidate> {
-    let mut candidate = told(scope, a, scope.floor.like_pair("command", scope.machine), DUET)?;
+    let mut candidate = candidate_of(scope, a, scope.floor.like_pair("command", scope.machine), DUET)?;
     let inputs =
         [(RIVAL, serde_json::to_string(&b.words)?), (NAMES, format!("A-{},B-{}", a.name()?, b.name()?))];
     candidate.case.inputs.extend(inputs.map(|(name, value)| (name.to_string(), value)));
@@ -68,11 +68,11 @@ fn case(scope: &Scope, command: &Guarded, name: &'static str) -> serde_json::Res
         "spread" => Ok(scope.floor.all("command")),
         _ => scope.floor.free(&["command"]),
     };
-    Ok(told(scope, command, found, name)?.param(ids::param::COMMAND, command.name()?.as_str()))
+    Ok(candidate_of(scope, command, found, name)?.param(ids::param::COMMAND, command.name()?.as_str()))
 }
 
-/// What a visit of this command is told.
-fn told(
+/// The candidate of a command, with the inputs of its visits.
+fn candidate_of(
     scope: &Scope,
     command: &Guarded,
     found: Result<Placement, String>,

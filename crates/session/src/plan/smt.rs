@@ -1,5 +1,5 @@
-//! The plans of both studies of SMT: work at rising load; and the table, with each case alone,
-//! beside the same work, beside a spinner, and with SMT off.
+//! The plans of both SMT studies: work at rising load, and the table, with each case alone, with
+//! the same work on the siblings, with a spinner there, and with SMT off.
 
 use super::{Candidate, Scope};
 use bench::MARGIN;
@@ -7,12 +7,10 @@ use bench::placement::second_threads;
 use model::vocabulary::smt as ids;
 use model::{Beside, Case, CpuSet, Pages, Placement, Value};
 
-/// What goes on beside a case, and how many times as long it then takes: most of the time
-/// neighbours share a core.
-const BESIDE: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
+/// Load on the siblings of a case, and its estimated slowdown: neighbours mostly share a core.
+const NEIGHBOUR_COSTS: [(Beside, f64); 2] = [(Beside::SameWork, 3.0), (Beside::Spinner, 1.5)];
 
-/// Of the cases of rising load those of these kinds of work (none named: all), told the margin in
-/// percent.
+/// The cases of rising load of these kinds of work (none: all), with the margin in percent.
 pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Candidate> {
     let wanted = |candidate: &Candidate| {
         let kind = candidate.case.params.get(ids::param::KIND).and_then(Value::text);
@@ -25,15 +23,14 @@ pub fn load(candidates: Vec<Candidate>, kinds: &[String], margin: u8) -> Vec<Can
     all
 }
 
-/// As many times as long as the cases alone take all variants: alone, what goes on beside, and with
-/// SMT off.
+/// Estimated time of all variants over that of the cases alone.
 pub fn times() -> f64 {
-    2.0 + BESIDE.iter().map(|(_, dearer)| dearer).sum::<f64>()
+    2.0 + NEIGHBOUR_COSTS.iter().map(|(_, cost)| cost).sum::<f64>()
 }
 
-/// Every pinned case in all variants, side by side, so that a budget cuts them together.
-/// `no_switch`: why SMT cannot be switched off here. Tasks that may run anywhere have no neighbour:
-/// only SMT on and off is compared for them.
+/// Every pinned case in all variants, adjacent, so that a budget cuts them together. `no_switch`:
+/// why SMT cannot be switched off here. Unpinned cases have no neighbour: only SMT on and off is
+/// compared.
 pub fn table(candidates: Vec<Candidate>, scope: &Scope, no_switch: Option<&str>) -> Vec<Candidate> {
     candidates.into_iter().flat_map(|candidate| variants(candidate, scope, no_switch)).collect()
 }
@@ -43,7 +40,7 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
         return vec![candidate];
     }
     let placement = &candidate.case.placement;
-    // What has neighbours already is no case of this table.
+    // Benchmarks with their own neighbours are left out.
     if placement.seats.is_empty() || placement.beside != Beside::Idle {
         return Vec::new();
     }
@@ -52,21 +49,21 @@ fn variants(candidate: Candidate, scope: &Scope, no_switch: Option<&str>) -> Vec
         return if off.unmet.is_none() { vec![candidate, off] } else { Vec::new() };
     }
     let mut all: Vec<Candidate> =
-        BESIDE.into_iter().map(|(beside, dearer)| busy(&candidate, scope, beside, dearer)).collect();
+        NEIGHBOUR_COSTS.into_iter().map(|(beside, cost)| busy(&candidate, scope, beside, cost)).collect();
     all.push(switched_off(&candidate, scope, no_switch));
     all.insert(0, candidate);
     all
 }
 
-fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, dearer: f64) -> Candidate {
+fn busy(candidate: &Candidate, scope: &Scope, beside: Beside, cost: f64) -> Candidate {
     match scope.floor.beside(scope.machine, &candidate.case.placement, beside) {
         Ok(placement) => {
-            // Every rank of siblings has memory of its own.
+            // Every rank of siblings has its own memory.
             let twins = placement.neighbours.iter().map(CpuSet::len).min().unwrap_or(0) as u64;
             let times = if beside == Beside::SameWork { 1 + twins } else { 1 };
             let case = Case { placement, ..candidate.case.clone() };
             Candidate {
-                seconds: candidate.seconds * dearer,
+                seconds: candidate.seconds * cost,
                 memory_bytes: candidate.memory_bytes * times,
                 ..with(candidate, case)
             }
@@ -83,7 +80,7 @@ fn switched_off(candidate: &Candidate, scope: &Scope, no_switch: Option<&str>) -
     let mut case = candidate.case.clone();
     let gone = second_threads(scope.machine).intersection(&case.placement.cpus());
     if case.placement.is_free() {
-        // Wherever the scheduler likes among those that stay.
+        // Unpinned among the CPUs that stay.
         case.placement.seats.iter_mut().for_each(|seat| seat.cpus = seat.cpus.difference(&gone));
     }
     let left_out =
@@ -105,7 +102,7 @@ fn with(candidate: &Candidate, case: Case) -> Candidate {
     Candidate { case, priority, seconds, memory_bytes, unmet: None, with_last: false }
 }
 
-/// A case that this machine cannot have has no seats.
+/// An impossible case has no seats.
 fn impossible(case: &Case) -> Case {
     let name = case.placement.name.clone();
     let (pages, beside) = (Pages::default(), Beside::default());

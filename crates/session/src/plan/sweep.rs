@@ -1,5 +1,5 @@
-//! The plan of a sweep: a case for each cell of a grid of settings, and the setting that was there
-//! as its control.
+//! The plan of a sweep: a case for each cell of a grid of settings, and the present setting as
+//! control.
 
 use anyhow::{Context, bail, ensure};
 
@@ -8,22 +8,21 @@ use bench::{Benchmark, Param, Range};
 use model::sweep::{Axis, AxisOf, combinations, set_param};
 use model::{Case, Planned, Value, did_you_mean};
 
-/// The control is visited again after so many cells.
+/// Cells between two visits of the control.
 pub const EVERY: u32 = 8;
-/// More cells than this are nobody's evening.
-const MOST_CELLS: usize = 4096;
-/// Values of a range that says no number of them.
-const USUAL_COUNT: usize = 7;
+/// Most cells: above this a sweep takes hours.
+const MAX_CELLS: usize = 4096;
+/// Values of a range without a count.
+const DEFAULT_COUNT: usize = 7;
 
-/// A word of the command line, `NAME=VALUES`, in two.
+/// Splits `NAME=VALUES`.
 pub fn named(word: &str) -> anyhow::Result<(&str, &str)> {
     let parts = word.split_once('=').filter(|(name, values)| !name.is_empty() && !values.is_empty());
     parts.with_context(|| format!("{word:?} is not NAME=VALUES"))
 }
 
-/// Values as people write them: `1,2,4`, `1ms..30ms:8` (eight, evenly apart), `1ms..30ms:log8`
-/// (evenly by their logarithms). `number` reads one of them, `text` makes the value that the case
-/// will have; equal ones count once.
+/// Parses `1,2,4`, `1ms..30ms:8` (eight values, linear) or `1ms..30ms:log8` (logarithmic). `number`
+/// reads one value, `text` makes the case's value; equal ones count once.
 pub fn values(
     words: &str,
     number: impl Fn(&str) -> Option<f64>,
@@ -38,7 +37,7 @@ pub fn values(
                 None => (false, count),
             };
             let count: usize = match count {
-                "" => USUAL_COUNT,
+                "" => DEFAULT_COUNT,
                 count => {
                     count.parse().ok().with_context(|| format!("{count:?} is not a number of values"))?
                 }
@@ -51,10 +50,7 @@ pub fn values(
             ensure!(!log || from > 0.0, "a logarithmic range begins above 0");
             let at = |index: usize| {
                 let share = index as f64 / (count - 1) as f64;
-                match log {
-                    true => (from.ln() + share * (to / from).ln()).exp(),
-                    false => from + share * (to - from),
-                }
+                if log { (from.ln() + share * (to / from).ln()).exp() } else { from + share * (to - from) }
             };
             (0..count).map(|index| rounded(at(index), log).to_string()).collect()
         }
@@ -69,16 +65,13 @@ pub fn values(
     Ok(all)
 }
 
-/// Whole, and of a logarithmic range three digits: nobody wants 2154435 ns.
+/// An integer, of a logarithmic range with three significant digits.
 fn rounded(value: f64, log: bool) -> u64 {
-    let unit = match log && value >= 1000.0 {
-        true => 10f64.powf(value.log10().floor() - 2.0),
-        false => 1.0,
-    };
+    let unit = if log && value >= 1000.0 { 10f64.powf(value.log10().floor() - 2.0) } else { 1.0 };
     ((value / unit).round() * unit).round() as u64
 }
 
-/// Values of a parameter of a benchmark's cases, held to its range.
+/// Values of a parameter of a benchmark's cases, checked against its range.
 pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Result<Vec<String>> {
     let known: Vec<&str> = bench.params.iter().map(|param| param.name.as_str()).collect();
     let param: &Param = bench.params.iter().find(|param| param.name == name).with_context(|| {
@@ -94,19 +87,20 @@ pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Resul
             Range::Int { .. } => word.parse().map(Value::Int).unwrap_or(Value::Text(word.to_string())),
             Range::Choice(_) | Range::Word => Value::Text(word.to_string()),
         };
-        match param.range.holds(&value) {
-            true => Ok(value.to_string()),
-            false => Err(format!("{name} takes {}, not {word:?}", param.range)),
+        if param.range.holds(&value) {
+            Ok(value.to_string())
+        } else {
+            Err(format!("{name} takes {}, not {word:?}", param.range))
         }
     };
     values(words, |word| word.parse().ok(), text)
 }
 
-/// What a sweep goes over.
+/// The axes of a sweep.
 pub struct Grid {
     pub axes: Vec<Axis>,
     pub facets: Vec<Axis>,
-    /// Parameters that are the same everywhere.
+    /// Fixed parameters.
     pub fixed: Vec<(String, String)>,
 }
 
@@ -115,16 +109,16 @@ impl Grid {
         self.axes.iter().chain(&self.facets).map(|axis| axis.values.len()).product()
     }
 
-    /// A case for each cell of each benchmark's base, cell by cell, then the control where it is
-    /// none of the cells. `unmet`: why a knob cannot have a value. `seconds`: what a visit with
-    /// other parameters takes.
+    /// A case for each cell of each benchmark's base, cell by cell, then the control if no cell has
+    /// its setting. `unmet`: why a knob cannot have a value. `seconds`: time of a visit with other
+    /// parameters.
     pub fn cases(
         &self,
         bases: &[Candidate],
         unmet: &dyn Fn(&str, &str) -> Option<String>,
         seconds: &dyn Fn(&Case, f64) -> f64,
     ) -> anyhow::Result<Vec<Candidate>> {
-        ensure!(self.cells() <= MOST_CELLS, "{} settings are too many: at most {MOST_CELLS}", self.cells());
+        ensure!(self.cells() <= MAX_CELLS, "{} settings are too many: at most {MAX_CELLS}", self.cells());
         let mut all: Vec<Candidate> = Vec::new();
         for facet in combinations(&self.facets) {
             let mut settings = combinations(&self.axes);
@@ -148,16 +142,17 @@ impl Grid {
                 }
             }
         }
-        match all.iter().all(|candidate| candidate.unmet.is_some()) {
-            true => match all.into_iter().find_map(|candidate| candidate.unmet) {
+        if all.iter().all(|candidate| candidate.unmet.is_some()) {
+            match all.into_iter().find_map(|candidate| candidate.unmet) {
                 Some(why) => bail!("{why}"),
                 None => bail!("a sweep needs values"),
-            },
-            false => Ok(all),
+            }
+        } else {
+            Ok(all)
         }
     }
 
-    /// A base's case at one setting. A parameter that it does not have is none of its own.
+    /// A base's case at one setting; parameters that it lacks are ignored.
     fn case(&self, base: &Case, facet: &[String], setting: &[String]) -> Case {
         let mut case = base.clone();
         for (name, value) in &self.fixed {
@@ -180,12 +175,12 @@ impl Grid {
         case
     }
 
-    /// The cases of a plan that have the setting that was there before.
+    /// The cases of a plan with the present setting.
     pub fn control(&self, plan: &[Planned]) -> Vec<u32> {
         let is_before = |planned: &Planned| {
             self.axes.iter().all(|axis| match (axis.value_of(&planned.case), &axis.before) {
                 (Some(own), Some(before)) => own == *before,
-                // A response that has not this parameter is the same everywhere.
+                // A response without this parameter is the same everywhere.
                 (None, Some(_)) => axis.of == AxisOf::Param,
                 (_, None) => false,
             })
@@ -195,7 +190,7 @@ impl Grid {
     }
 }
 
-/// What the parameters of a case are when nothing is said.
+/// The default parameters of a case.
 pub fn param_before(case: &Case, name: &str) -> Option<String> {
     case.params.named(name).map(ToString::to_string)
 }

@@ -1,13 +1,13 @@
-//! The plan of the UnixBench index: which tests a name stands for, and each of their cases with the
-//! wished numbers of copies.
+//! The plan of the UnixBench index: the tests of each name, and their cases with the requested
+//! numbers of copies.
 
 use super::{Candidate, Scope};
 use model::vocabulary::unixbench::param::COPIES;
 use model::{Case, CpuSet, Seat, did_you_mean};
 use stats::unixbench::{TESTS, Test};
 
-/// Names that stand for several tests, as `./Run` takes them. `index2` is what the published
-/// comparison of a Xeon and an Atom called the index.
+/// Names of sets of tests, as `./Run` takes them. `index2` is the index of the published comparison
+/// of a Xeon and an Atom.
 const SETS: [(&str, &[&str]); 6] = [
     ("index", &[]),
     ("index2", &[]),
@@ -26,8 +26,8 @@ const SETS: [(&str, &[&str]); 6] = [
 /// Other names of single tests.
 const ALSO: [(&str, &str); 3] = [("dhry", "dhry2reg"), ("dhrystone", "dhry2reg"), ("whets", "whetstone")];
 
-/// The tests that these names stand for, in the order of a report; all of them without names. An
-/// error lists the names that there are.
+/// The tests of these names, in the order of a report; all of them without names. An error lists
+/// the names.
 pub fn tests(names: &[String]) -> Result<Vec<&'static Test>, String> {
     let mut wanted: Vec<&str> = Vec::new();
     for name in names {
@@ -53,26 +53,25 @@ pub fn tests(names: &[String]) -> Result<Vec<&'static Test>, String> {
     Ok(TESTS.iter().filter(|test| names.is_empty() || wanted.contains(&test.name)).collect())
 }
 
-/// The numbers of copies where nobody wishes for others: one, and one for each usable CPU, as
-/// `./Run` does it.
+/// The default numbers of copies, as of `./Run`: one, and one for each usable CPU.
 pub fn usual_copies(cpus: usize) -> Vec<u64> {
     if cpus > 1 { vec![1, cpus as u64] } else { vec![1] }
 }
 
 /// Every case with each number of copies: in the classic form, and context switching on one CPU and
-/// on the two nearest ones. What makes up the index of the first number is cut last.
+/// on the two nearest ones. The cases of the first number's index are cut last.
 pub fn with_copies(candidates: Vec<Candidate>, scope: &Scope, copies: &[u64]) -> Vec<Candidate> {
     let single = |one: &&Candidate| copies_of(&one.case) == 1;
     let single: Vec<&Candidate> = candidates.iter().filter(single).collect();
     let is_pair = |one: &Candidate| !["free", "same-cpu"].contains(&one.case.placement.name.as_ref());
-    // Rows offer pairs from the nearest on.
+    // Candidates offer pairs from the nearest on.
     let possible = single.iter().position(|one| is_pair(one) && one.unmet.is_none());
     let pair = possible.or_else(|| single.iter().position(|one| is_pair(one)));
     let wanted = |(at, one): &(usize, &Candidate)| !is_pair(one) || pair == Some(*at);
     let wanted: Vec<&Candidate> = single.into_iter().enumerate().filter(wanted).map(|(_, one)| one).collect();
     let of = |(place, copies): (usize, &u64)| -> Vec<Candidate> {
         let with_priority = |one: &&Candidate| {
-            // A row knows best what its own numbers of copies need.
+            // The benchmark decides what its own numbers of copies need.
             let own = |other: &&Candidate| {
                 let (case, other) = (&one.case, &other.case);
                 (&case.bench, &case.placement.name) == (&other.bench, &other.placement.name)
@@ -117,7 +116,7 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
     case.params.insert(COPIES, copies);
     case.placement.seats =
         (0..copies as usize).flat_map(|copy| seats(&candidate.case, scope, copy)).collect();
-    // Copies share the CPUs, and where each is several tasks they do so from the second one on.
+    // Copies share the CPUs; if each is several tasks, from the second copy on.
     let shared = 1.0 + (copies - 1) as f64 / scope.floor.cpus().len().max(1) as f64;
     Candidate {
         case,
@@ -129,8 +128,8 @@ fn several(candidate: &Candidate, scope: &Scope, copies: u64) -> Candidate {
     }
 }
 
-/// Where a copy sits: the first one as the case says, pinned ones each on CPUs of their own as long
-/// as there are some, and equally far apart.
+/// The seats of a copy: the first as the case says, pinned ones on their own CPUs while there are
+/// some, equally far apart.
 fn seats(case: &Case, scope: &Scope, copy: usize) -> Vec<Seat> {
     let placement = &case.placement;
     let cpus: Vec<u32> = scope.floor.cpus().iter().collect();

@@ -7,7 +7,7 @@ use machine::{CPUS, Machine};
 use model::vocabulary::host as ids;
 use model::{CpuSet, Snapshot};
 
-use super::told::NODES;
+use super::reported::NODES;
 
 /// `members`: the files of the archive that paths were taken from, where these are others.
 pub(super) fn own(snapshot: &Snapshot, members: &BTreeMap<String, String>) -> Vec<Claim> {

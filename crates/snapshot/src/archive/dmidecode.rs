@@ -3,7 +3,7 @@
 use model::{Entry, TABLES};
 
 use super::Tool;
-use super::told::Told;
+use super::reported::Reported;
 
 pub(super) const TOOL: Tool =
     Tool { name: "dmidecode", file: "dmidecode (its printout or --dump-bin)", knows, read };
@@ -14,7 +14,7 @@ fn knows(bytes: &[u8]) -> bool {
         || machine::is_printout(&String::from_utf8_lossy(bytes))
 }
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     match machine::table_of(bytes) {
         Some(table) => drop(told.files.insert(TABLES.to_string(), Entry::Bytes(table.to_vec()))),
         None => told.printout(&String::from_utf8_lossy(bytes)),

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 /// Links on the way to one file: as many as Linux follows.
 const LINKS: usize = 40;
 
-/// Folders in each other: paths of /sys stay far below.
-const DEEPEST: usize = 64;
+/// Folders nested: paths of /sys stay far below.
+const MAX_DEPTH: usize = 64;
 
 #[derive(Debug)]
 pub(super) enum Node {
@@ -31,7 +31,7 @@ impl Files {
     /// The parts of a path; `None` for one that leads out of its root, or deeper than any of ours.
     pub(super) fn parts(path: &str) -> Option<Vec<&str>> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-        (parts.len() <= DEEPEST && !parts.contains(&"..")).then_some(parts)
+        (parts.len() <= MAX_DEPTH && !parts.contains(&"..")).then_some(parts)
     }
 
     /// Puts something in its place, with the folders above it. What would lie below a file or a

@@ -7,7 +7,7 @@
 
 use super::Tool;
 use super::printout::{Printout, written};
-use super::told::Told;
+use super::reported::Reported;
 use machine::archive::Subject;
 
 pub(super) const TOOL: Tool = Tool { name: "hwinfo", file: "hwinfo", knows, read };
@@ -71,7 +71,7 @@ const KINDS: [(&str, &str); 8] = [
     ("0x23", "LPDDR5"),
 ];
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     let text = String::from_utf8_lossy(bytes);
     let mut printout = Printout::default();
     let mut open: Option<u32> = None;

@@ -10,7 +10,7 @@ use model::{CpuSet, units};
 use serde_json::Value;
 
 use super::Tool;
-use super::told::{CacheTold, Told};
+use super::reported::{Reported, ReportedCache};
 use machine::CPUS;
 use machine::archive::Subject;
 
@@ -51,7 +51,7 @@ fn gather(list: &Value, found: &mut Lines) {
     }
 }
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     let lines = lines(bytes);
     let text = |name: &str| lines.get(name).map(String::as_str).filter(|value| *value != "-");
     let count = |name: &str| text(name)?.parse::<usize>().ok().filter(|count| *count > 0);
@@ -82,7 +82,7 @@ fn read(bytes: &[u8], told: &mut Told) {
     }
     nodes(&lines, told);
     vulnerabilities(&lines, told);
-    let is_real = |online: &CpuSet| (1..=MOST_CPUS).contains(&online.len());
+    let is_real = |online: &CpuSet| (1..=MAX_CPUS).contains(&online.len());
     if let Some(all) = count("CPU(s)") {
         // It counts those that are there, and lists which of them run.
         told.claim_of("CPU(s)", Subject::Cpus, all.saturating_sub(off));
@@ -104,7 +104,7 @@ fn read(bytes: &[u8], told: &mut Told) {
 }
 
 /// Linux is built for no more.
-const MOST_CPUS: usize = 8192;
+const MAX_CPUS: usize = 8192;
 
 /// What lscpu took from there, in /proc/cpuinfo's words.
 fn cpuinfo(lines: &Lines, online: &CpuSet) -> String {
@@ -131,7 +131,7 @@ fn cpuinfo(lines: &Lines, online: &CpuSet) -> String {
     text
 }
 
-fn nodes(lines: &Lines, told: &mut Told) {
+fn nodes(lines: &Lines, told: &mut Reported) {
     for (name, list) in lines {
         let number = name.strip_prefix("NUMA node").and_then(|rest| rest.strip_suffix(" CPU(s)"));
         let Some(node) = number.and_then(|number| number.parse().ok()) else { continue };
@@ -141,7 +141,7 @@ fn nodes(lines: &Lines, told: &mut Told) {
     }
 }
 
-fn vulnerabilities(lines: &Lines, told: &mut Told) {
+fn vulnerabilities(lines: &Lines, told: &mut Reported) {
     for (name, value) in lines {
         if let Some(name) = name.strip_prefix("Vulnerability ") {
             let file = name.to_lowercase().replace(' ', "_");
@@ -154,11 +154,11 @@ fn vulnerabilities(lines: &Lines, told: &mut Told) {
 }
 
 /// `32 MiB (1 instance)`: of one instance, or of one a CPU, it is known whose it is. Older versions
-/// tell the size of one and no number.
-fn caches(lines: &Lines, online: &CpuSet, told: &mut Told) {
+/// report the size of one and no number.
+fn caches(lines: &Lines, online: &CpuSet, told: &mut Reported) {
     let kinds = [("L1d", 1, "Data"), ("L1i", 1, "Instruction"), ("L2", 2, "Unified"), ("L3", 3, "Unified")];
     // Of each whether every CPU has its own.
-    let mut all: Vec<(CacheTold, bool)> = Vec::new();
+    let mut all: Vec<(ReportedCache, bool)> = Vec::new();
     for (name, level, kind) in kinds {
         let Some(value) = lines.get(&format!("{name} cache")) else { continue };
         let Some((size, rest)) = value.split_once(" (") else { return };
@@ -166,11 +166,11 @@ fn caches(lines: &Lines, online: &CpuSet, told: &mut Told) {
         let (Some(bytes), Some(instances)) = (size_of(size), instances.filter(|count| *count > 0)) else {
             return;
         };
-        let cache = CacheTold { level, kind, bytes: Some(bytes / instances), ..CacheTold::default() };
+        let cache = ReportedCache { level, kind, bytes: Some(bytes / instances), ..ReportedCache::default() };
         match instances {
-            1 => all.push((CacheTold { cpus: online.clone(), ..cache }, online.len() == 1)),
+            1 => all.push((ReportedCache { cpus: online.clone(), ..cache }, online.len() == 1)),
             count if count == online.len() as u64 => all.push((cache, true)),
-            // Some are shared, and by whom is not told: a part of the caches would look like all.
+            // Some are shared, and by whom is unknown: a part of the caches would look like all.
             _ => return,
         }
     }
@@ -202,9 +202,10 @@ fn table(text: &str) -> Vec<BTreeMap<String, String>> {
     for line in text.lines() {
         let is_commas = line.contains(',');
         let cut = |line: &str| -> Vec<String> {
-            match is_commas {
-                true => line.split(',').map(|word| word.trim().to_ascii_uppercase()).collect(),
-                false => line.split_whitespace().map(str::to_ascii_uppercase).collect(),
+            if is_commas {
+                line.split(',').map(|word| word.trim().to_ascii_uppercase()).collect()
+            } else {
+                line.split_whitespace().map(str::to_ascii_uppercase).collect()
             }
         };
         let head = line.trim_start_matches(['#', ' ']);
@@ -225,7 +226,7 @@ fn table(text: &str) -> Vec<BTreeMap<String, String>> {
     rows
 }
 
-fn read_table(bytes: &[u8], told: &mut Told) {
+fn read_table(bytes: &[u8], told: &mut Reported) {
     let number = |row: &BTreeMap<String, String>, name: &str| row.get(name)?.parse::<u32>().ok();
     let rows = table(&String::from_utf8_lossy(bytes));
     let is_online = |row: &&BTreeMap<String, String>| row.get("ONLINE").is_none_or(|word| word != "NO");

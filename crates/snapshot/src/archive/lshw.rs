@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::Tool;
 use super::printout::{Printout, size};
-use super::told::Told;
+use super::reported::Reported;
 use machine::archive::Subject;
 
 pub(super) const TOOL: Tool = Tool { name: "lshw", file: "lshw -json", knows, read };
 
-/// Nodes in each other; the reader of JSON has its own limit.
-const DEEPEST: usize = 64;
+/// Nodes nested; the reader of JSON has its own limit.
+const MAX_DEPTH: usize = 64;
 
 fn tree(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
@@ -33,7 +33,7 @@ fn knows(bytes: &[u8]) -> bool {
         })
 }
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     let Some(tree) = tree(bytes) else { return };
     let mut nodes = Vec::new();
     match &tree {
@@ -73,7 +73,7 @@ fn read(bytes: &[u8], told: &mut Told) {
                 let processor = printout.structure(4, "Processor Information");
                 processor.field("Socket Designation", text("slot").or(Some(id)));
                 processor.field("Type", Some("Central Processor"));
-                // `version` is the processor's name where the tables tell it, else three numbers.
+                // `version` is the processor's name where the tables report it, else three numbers.
                 let product = text("product").filter(|name| !name.is_empty());
                 processor.field("Version", product.or(text("version")));
                 processors.extend(product);
@@ -122,7 +122,7 @@ fn is_system(description: &str) -> bool {
 
 fn flatten<'a>(node: &'a Value, depth: usize, nodes: &mut Vec<&'a Value>) {
     nodes.push(node);
-    if depth < DEEPEST {
+    if depth < MAX_DEPTH {
         let children = node["children"].as_array().into_iter().flatten();
         children.for_each(|child| flatten(child, depth + 1, nodes));
     }

@@ -1,5 +1,5 @@
 //! `lstopo --of xml`: a topology of hwloc, in the form of version 1 (nodes have what they hold
-//! inside) and of version 2 (nodes are beside it). In both an object tells its CPUs itself.
+//! inside) and of version 2 (nodes are beside it). In both an object reports its CPUs itself.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use super::Tool;
-use super::told::{CacheTold, Told};
+use super::reported::{Reported, ReportedCache};
 use machine::archive::Subject;
 
 pub(super) const TOOL: Tool = Tool { name: "lstopo", file: "lstopo --of xml", knows, read };
 
 /// Objects of a topology; the largest machine has some ten thousand.
-const MOST: usize = 1 << 20;
+const MAX_OBJECTS: usize = 1 << 20;
 
-/// Whether it is the begin of one, whatever became of the rest.
+/// Whether it is the start of one, whatever became of the rest.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     head.trim_start_matches('\u{feff}').trim_start().starts_with('<') && head.contains("<topology")
@@ -82,7 +82,7 @@ fn topology(text: &str) -> Topology {
     let mut open: Vec<usize> = Vec::new();
     let mut distances = Distances::default();
     let mut inside = String::new();
-    while found.objects.len() < MOST {
+    while found.objects.len() < MAX_OBJECTS {
         let (tag, is_empty) = match reader.read_event() {
             Ok(Event::Start(tag)) => (tag, false),
             Ok(Event::Empty(tag)) => (tag, true),
@@ -159,7 +159,7 @@ fn index(object: &Object) -> Option<u32> {
     object.number("os_index")
 }
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     let Topology { mut objects, distances } = topology(&String::from_utf8_lossy(bytes));
     let Some(machine) = objects.iter().find(|one| one.kind == "Machine") else { return };
     // Version 1 has CPUs that are off among the others.
@@ -183,7 +183,7 @@ fn read(bytes: &[u8], told: &mut Told) {
     nodes(&objects, of_machine, distances, told);
 }
 
-fn whose(infos: &Attributes, objects: &[Object], online: &CpuSet, told: &mut Told) {
+fn whose(infos: &Attributes, objects: &[Object], online: &CpuSet, told: &mut Reported) {
     let is_linux = infos.get("OSName").is_none_or(|name| name == "Linux");
     if let Some(release) = infos.get("OSRelease").filter(|_| is_linux) {
         told.kernel(release);
@@ -234,7 +234,7 @@ fn is_package(object: &Object) -> bool {
     matches!(object.kind.as_str(), "Package" | "Socket")
 }
 
-fn groups(objects: &[Object], told: &mut Told) {
+fn groups(objects: &[Object], told: &mut Reported) {
     for one in objects {
         let (id, set) = match one.kind.as_str() {
             "Package" | "Socket" => ("physical_package_id", "package_cpus_list"),
@@ -253,18 +253,18 @@ fn groups(objects: &[Object], told: &mut Told) {
     }
 }
 
-fn caches(objects: &[Object], online: &CpuSet, told: &mut Told) {
+fn caches(objects: &[Object], online: &CpuSet, told: &mut Reported) {
     let cache = |one: &Object| {
         let level: u32 = one.number("depth")?;
         let kind = match one.told.get("cache_type").map(String::as_str) {
             Some("1") => "Data",
             Some("2") => "Instruction",
-            // Before version 1.3 it does not tell, and has no caches of instructions.
+            // Before version 1.3 it does not report it, and has no caches of instructions.
             None if level == 1 => "Data",
             _ => "Unified",
         };
         let is_cache = one.kind == "Cache" || one.kind.ends_with("Cache");
-        (is_cache && one.kind != "MemCache" && !one.cpus.is_empty()).then(|| CacheTold {
+        (is_cache && one.kind != "MemCache" && !one.cpus.is_empty()).then(|| ReportedCache {
             level,
             kind,
             cpus: one.cpus.clone(),
@@ -273,7 +273,7 @@ fn caches(objects: &[Object], online: &CpuSet, told: &mut Told) {
             ways: one.number("cache_associativity").filter(|ways| *ways > 0),
         })
     };
-    let all: Vec<CacheTold> = objects.iter().filter_map(cache).collect();
+    let all: Vec<ReportedCache> = objects.iter().filter_map(cache).collect();
     let mut next: BTreeMap<u32, usize> = BTreeMap::new();
     for cache in &all {
         for cpu in cache.cpus.intersection(online).iter() {
@@ -288,7 +288,7 @@ fn nodes(
     objects: &[Object],
     of_machine: Option<u64>,
     distances: Option<(Vec<u32>, Vec<u32>)>,
-    told: &mut Told,
+    told: &mut Reported,
 ) {
     let nodes: Vec<(u32, &Object)> = objects
         .iter()

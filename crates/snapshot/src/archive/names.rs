@@ -1,7 +1,7 @@
 //! `uname -a` and `hostname`: whose kernel and whose machine it is.
 
 use super::Tool;
-use super::told::Told;
+use super::reported::Reported;
 
 pub(super) const UNAME: Tool = Tool { name: "uname", file: "", knows: is_uname, read: uname };
 pub(super) const HOSTNAME: Tool = Tool { name: "hostname", file: "", knows: is_name, read: hostname };
@@ -11,7 +11,7 @@ fn is_uname(bytes: &[u8]) -> bool {
 }
 
 /// `Linux HOST RELEASE #1 SMP … x86_64 x86_64 x86_64 GNU/Linux`
-fn uname(bytes: &[u8], told: &mut Told) {
+fn uname(bytes: &[u8], told: &mut Reported) {
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split_whitespace().collect();
     let [_, host, release, .., architecture, "GNU/Linux"] = words.as_slice() else { return };
@@ -28,6 +28,6 @@ fn is_name(bytes: &[u8]) -> bool {
     !name.is_empty() && name.len() < 256 && name.chars().all(is_of_name)
 }
 
-fn hostname(bytes: &[u8], told: &mut Told) {
+fn hostname(bytes: &[u8], told: &mut Reported) {
     told.host(String::from_utf8_lossy(bytes).trim());
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::CpuSet;
 
 use super::Tool;
-use super::told::Told;
+use super::reported::Reported;
 use machine::archive::Subject;
 
 pub(super) const TOOL: Tool = Tool { name: "numactl", file: "numactl --hardware", knows, read };
@@ -18,7 +18,7 @@ fn knows(bytes: &[u8]) -> bool {
     })
 }
 
-fn read(bytes: &[u8], told: &mut Told) {
+fn read(bytes: &[u8], told: &mut Reported) {
     let text = String::from_utf8_lossy(bytes);
     let mut cpus: BTreeMap<u32, CpuSet> = BTreeMap::new();
     let mut memory = Some(0u64);

@@ -1,4 +1,4 @@
-//! A printout as dmidecode would write it, of what other tools tell of the same tables.
+//! A printout as dmidecode would write it, from what other tools report about the same tables.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use std::fmt::Write;
 #[derive(Default)]
 pub(super) struct Printout {
     text: String,
-    /// Handles so far, where the tool tells none.
+    /// Handles so far, where the tool reports none.
     count: u32,
 }
 
@@ -17,13 +17,13 @@ impl Printout {
         self.with_handle(self.count, kind, title)
     }
 
-    /// The same with a handle that the tool tells.
+    /// The same with a handle that the tool reports.
     pub fn with_handle(&mut self, handle: u32, kind: u32, title: &str) -> &mut Printout {
         let _ = write!(self.text, "\nHandle {}, DMI type {kind}, 0 bytes\n{title}\n", written(handle));
         self
     }
 
-    /// A field that is told; no value of several lines.
+    /// A field that is reported; no value of several lines.
     pub fn field(&mut self, name: &str, value: Option<&str>) -> &mut Printout {
         let value = value.map(|value| value.split(['\n', '\r']).next().unwrap_or("").trim());
         if let Some(value) = value.filter(|value| !value.is_empty()) {

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use model::Entry;
 
 use super::files::Node;
-use super::{Files, LONGEST, Layout, MOST_PRINTED, Opened, Output, is_of_tool};
+use super::{Files, Layout, MAX_PRINTED, MAX_PRINTOUT_BYTES, Opened, Output, is_of_tool};
 use crate::tree::Tree;
 
 pub(super) const LAYOUT: Layout = Layout { name: "supportconfig", sign: "basic-environment.txt", open };
 
-/// Files with sections that tell of the machine.
+/// Files with sections about the machine.
 pub(super) const FILES: &[&str] = &[
     "basic-environment.txt",
     "boot.txt",
@@ -31,7 +31,7 @@ pub(super) const FILES: &[&str] = &[
 fn open(tree: Tree) -> Opened {
     let mut taken = Taken { files: Files::new(), outputs: Vec::new(), members: BTreeMap::new() };
     for name in FILES {
-        let text = match tree.read_up_to(&format!("/{name}"), LONGEST) {
+        let text = match tree.read_up_to(&format!("/{name}"), MAX_PRINTOUT_BYTES) {
             Some(Entry::Text(text)) => text,
             Some(Entry::Bytes(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => continue,
@@ -43,7 +43,7 @@ fn open(tree: Tree) -> Opened {
     Opened { tree: Tree::of_files(taken.files), outputs: taken.outputs, members: taken.members }
 }
 
-/// What sections told so far.
+/// Sections read so far.
 struct Taken {
     files: Files,
     outputs: Vec<Output>,
@@ -93,7 +93,7 @@ impl Taken {
             }
             (true, ..) if is_of_tool(program) => {
                 let known = self.outputs.iter().filter(|known| known.command == program);
-                if known.count() < MOST_PRINTED {
+                if known.count() < MAX_PRINTED {
                     self.outputs.push(Output {
                         command: program.to_string(),
                         source: name.to_string(),
@@ -105,7 +105,7 @@ impl Taken {
         }
     }
 
-    /// A file of /proc or /sys, as it was told first.
+    /// A file of /proc or /sys, as first reported.
     fn keep(&mut self, path: &str, body: &str, name: &str) {
         let of_machine =
             ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root)) || path == "/etc/hostname";

@@ -1,4 +1,4 @@
-//! A tar archive, read once from its begin to its end: of its files those that are wanted are kept
+//! A tar archive, read once from its start to its end: of its files those that are wanted are kept
 //! in memory, and nothing is written.
 //!
 //! Old tar, POSIX (ustar, pax) and GNU's own long names. Files with holes are left out: no tool of
@@ -111,7 +111,7 @@ pub(super) fn read(from: impl Read, wanted: &dyn Fn(&str) -> bool, limits: Limit
     for _ in 0..limits.entries {
         let mut block = [0u8; BLOCK];
         match reader.from.read_exact(&mut block) {
-            // What the packer wrote behind it tells whether all before was whole.
+            // What the packer wrote behind it shows whether everything before it is complete.
             Ok(()) if block == [0; BLOCK] => {
                 return io::copy(&mut reader.from, &mut io::sink()).map(|_| reader.files);
             }
@@ -132,12 +132,12 @@ pub(super) fn is_archive(name: &str) -> bool {
 }
 
 /// What ends between two bytes that belong together.
-const CUT: &str = "it ends early: the archive is cut short; fetch or pack it again";
+const CUT_SHORT: &str = "it ends early: the archive is cut short; fetch or pack it again";
 
-/// What a packer says of it is more exact.
+/// What a packer says about it is more exact.
 fn cut_short(error: io::Error) -> io::Error {
     match error.get_ref() {
-        None if error.kind() == io::ErrorKind::UnexpectedEof => damaged(CUT),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => damaged(CUT_SHORT),
         _ => error,
     }
 }
@@ -159,7 +159,7 @@ impl<R: Read> Reader<'_, R> {
             b'g' => self.skip(size)?,
             kind => {
                 let ahead = std::mem::take(ahead);
-                // GNU's own headers have times where POSIX has the begin of a long name.
+                // GNU's own headers have times where POSIX has the start of a long name.
                 let is_posix = &block[257..263] == b"ustar\0";
                 let prefix = if is_posix { text(&block[345..500]) } else { String::new() };
                 let short = text(&block[..100]);
@@ -223,10 +223,7 @@ impl<R: Read> Reader<'_, R> {
     }
 
     fn small(&mut self, size: u64) -> io::Result<Vec<u8>> {
-        match size <= LONGEST_NAME {
-            true => self.content(size),
-            false => Err(damaged("a name in it is too long")),
-        }
+        if size <= LONGEST_NAME { self.content(size) } else { Err(damaged("a name in it is too long")) }
     }
 
     /// An entry's bytes, with those that fill its last block.
@@ -234,7 +231,7 @@ impl<R: Read> Reader<'_, R> {
         let mut bytes = Vec::new();
         self.from.by_ref().take(size).read_to_end(&mut bytes)?;
         if bytes.len() as u64 != size {
-            return Err(damaged(CUT));
+            return Err(damaged(CUT_SHORT));
         }
         self.drop_bytes(size.next_multiple_of(BLOCK as u64) - size)?;
         Ok(bytes)
@@ -249,9 +246,10 @@ impl<R: Read> Reader<'_, R> {
         if count == 0 {
             return Ok(());
         }
-        match io::copy(&mut self.from.by_ref().take(count), &mut io::sink())? == count {
-            true => Ok(()),
-            false => Err(damaged(CUT)),
+        if io::copy(&mut self.from.by_ref().take(count), &mut io::sink())? == count {
+            Ok(())
+        } else {
+            Err(damaged(CUT_SHORT))
         }
     }
 

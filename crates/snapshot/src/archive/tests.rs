@@ -243,7 +243,7 @@ fn a_sosreport_packed_or_not_is_the_machine_of_its_folder() {
     for place in [root.as_path(), folder.path()] {
         assert_eq!(Machine::from(&read(place).expect("a folder")), machine);
     }
-    // Nobody's serial numbers come along.
+    // No one's serial numbers come along.
     let snapshot = read_bytes(&archive).expect("an archive");
     assert!(!format!("{snapshot:?}").contains("7QK3XW29"));
 }
@@ -298,7 +298,7 @@ fn a_supportconfig_is_cut_into_its_sections() {
     );
     archive.file(&format!("{top}/security-apparmor.txt"), &open);
     let machine = machine_of(&archive.done());
-    // Cores and packages by /proc/cpuinfo, nodes by numactl; who shares a cache nobody tells.
+    // Cores and packages by /proc/cpuinfo, nodes by numactl; no source reports who shares a cache.
     assert_eq!(machine.cpus.packages, live.cpus.packages);
     let sets = |machine: &Machine| {
         let cores = machine.cpus.cores.clone().expect("cores");

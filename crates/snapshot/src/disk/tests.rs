@@ -142,7 +142,7 @@ fn nvme_below_a_partition_and_lvm() {
     assert!(link.name.contains("8 GT/s × 4") && (link.gb_per_s - 3.938).abs() < 0.001, "{link:?}");
     assert_eq!(disk.trim_timer.as_deref(), Some("/etc/systemd/system/timers.target.wants/fstrim.timer"));
     assert_eq!(disk.name(), "xfs on /dev/dm-0");
-    // The volume's own identity is nobody's business.
+    // The volume's own identity is of no use.
     assert!(
         !reader::of_tree(crate::tree::Tree::open(tree.0.path()).expect("opens"))
             .expect("a mount table")
@@ -248,7 +248,7 @@ fn an_overlay_down_to_its_upper_folder_and_a_container_s_not() {
     let disk = tree.disk("/home");
     assert_eq!((disk.filesystem.as_deref(), disk.stack.len()), (Some("overlay"), 1));
     assert!(!disk.options.iter().any(|option| option.starts_with("lowerdir")), "{:?}", disk.options);
-    // Where only the overlay itself is mounted nothing below it is told, and nothing turns in
+    // Where only the overlay itself is mounted nothing below it is reported, and nothing turns in
     // circles.
     let disk = Tree::new(overlay).disk("/home");
     assert_eq!((disk.stack.len(), disk.is_virtual(), disk.is_solid()), (0, None, None));

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use super::{Asked, Backing, number};
+use super::{Backing, KernelQueries, number};
 
 /// A block device and what it is made of.
 #[derive(Debug, Default)]
@@ -30,26 +30,26 @@ pub(super) struct Device {
 
 /// How a device shares storage with the one that is asked about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Share {
-    /// In words, to stand before what is said of it; empty of the one that is asked about.
+pub(super) struct SharedStorage {
+    /// In words, to stand before what is said about it; empty of the one that is asked about.
     pub what: String,
     /// Nothing else is there; without this it is the disk of such a partition, beside which others
     /// may lie.
     whole: bool,
     /// That one lies on it, beside others perhaps.
     pub below: bool,
-    /// The very same storage by another name: nobody may have claimed it, where it is a whole one.
+    /// The very same storage by another name: no one may have claimed it, where it is a whole one.
     pub again: bool,
 }
 
 pub(super) struct Devices(pub BTreeMap<String, Device>);
 
-/// Files that tell one disk from all others, below its folder. Those of NVMe's namespaces, of SCSI
-/// and of nbd.
+/// Files that identify a disk, below its folder. Those of NVMe's namespaces, of
+/// SCSI and of nbd.
 const IDENTITIES: [&str; 6] = ["wwid", "nguid", "uuid", "eui", "device/wwid", "backend"];
 
 impl Devices {
-    pub fn read(root: &Path, asked: &Asked) -> Devices {
+    pub fn read(root: &Path, asked: &KernelQueries) -> Devices {
         let class = root.join("sys/class/block");
         let names = fs::read_dir(&class).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -66,8 +66,8 @@ impl Devices {
     }
 
     /// Every device that shares storage with this one, and how.
-    pub fn sharing(&self, name: &str) -> BTreeMap<String, Share> {
-        let share = |what: String, whole, below| Share { what, whole, below, again: false };
+    pub fn sharing(&self, name: &str) -> BTreeMap<String, SharedStorage> {
+        let share = |what: String, whole, below| SharedStorage { what, whole, below, again: false };
         let mut found = BTreeMap::from([(name.to_string(), share(String::new(), true, false))]);
         for part in self.parts(name) {
             found.insert(part.clone(), share(format!("{part}, a partition of it,"), true, false));
@@ -104,7 +104,8 @@ impl Devices {
             let (disk, number) = part.map_or((&known, None), |(disk, number)| (disk, Some(number)));
             for (other, why) in self.same(disk) {
                 let mut add = |name: &str, whole| {
-                    let share = Share { what: format!("{name}, {why},"), whole, below: false, again: whole };
+                    let share =
+                        SharedStorage { what: format!("{name}, {why},"), whole, below: false, again: whole };
                     found.entry(name.to_string()).or_insert(share);
                 };
                 add(&other, number.is_none());
@@ -165,7 +166,7 @@ impl Device {
     }
 }
 
-fn device(root: &Path, link: &Path, name: &str, asked: &Asked) -> Device {
+fn device(root: &Path, link: &Path, name: &str, asked: &KernelQueries) -> Device {
     let place = fs::canonicalize(link).unwrap_or_else(|_| link.to_path_buf());
     let told = |file: &str| {
         let text = fs::read_to_string(place.join(file)).unwrap_or_default();

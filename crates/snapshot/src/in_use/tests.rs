@@ -1,4 +1,4 @@
-//! This machine, and trees of machines that nobody has here.
+//! This machine, and trees of machines that no one has here.
 
 use std::os::unix::fs::symlink;
 
@@ -23,11 +23,11 @@ fn lines_of_a_mount_table() {
     assert_eq!(found[1], ("0:40".to_string(), "/dev/sdb".to_string(), "/a b".to_string()));
 }
 
-const NOTHING: Asked = Asked { backing: &|_| None, claimed: &|_| false };
+const NOTHING: KernelQueries = KernelQueries { backing: &|_| None, claimed: &|_| false };
 
 #[test]
 fn a_mounted_device_has_a_user() {
-    // Whatever this machine runs on, if it tells.
+    // Whatever this machine runs on, if known.
     let table = fs::read_to_string("/proc/self/mountinfo").expect("readable");
     let root = mounted(&table).into_iter().find(|(_, source, _)| node(Path::new(source)).is_ok());
     if let Some((_, source, point)) = root {
@@ -37,7 +37,7 @@ fn a_mounted_device_has_a_user() {
     }
 }
 
-/// A tree with what /sys and /proc tell of block devices.
+/// A tree with what /sys and /proc report about block devices.
 struct Tree {
     folder: TempDir,
     mounts: String,
@@ -83,7 +83,7 @@ impl Tree {
         self.mounts += &format!("27 1 {number} / /mnt rw - ext4 {source} rw\n");
     }
 
-    fn users_asked(&self, name: &str, asked: &Asked) -> Vec<String> {
+    fn users_asked(&self, name: &str, asked: &KernelQueries) -> Vec<String> {
         self.file("proc/self/mountinfo", &self.mounts);
         users(self.folder.path(), name, asked)
     }
@@ -143,7 +143,7 @@ fn one_disk_by_two_ways_is_one() {
         tree.only("else", &[]);
         tree.lies("dm-0", "one");
         tree.only("two2", &["one, which is the same disk ("]);
-        let asked = Asked { claimed: &|name| name == "one2", ..NOTHING };
+        let asked = KernelQueries { claimed: &|name| name == "one2", ..NOTHING };
         let users = tree.users_asked("two2", &asked);
         assert!(
             users.iter().any(|user| user.contains("one2") && user.contains("himself alone")),
@@ -244,12 +244,12 @@ fn loop_devices_share_a_file_where_they_overlap() {
     tree.mount("7:4", "/dev/loop4");
     tree.only("loop2", &["loop4, which lies on the same file (/images/two), is mounted"]);
     tree.only("loop5", &[]);
-    // What the kernel says of itself counts for more than a path.
+    // What the kernel says about itself counts for more than a path.
     let all = |name: &str| match name {
         "loop5" | "loop2" => Some(Backing { file: [1, 2], ..Backing::default() }),
         _ => Some(Backing { file: [1, 3], ..Backing::default() }),
     };
-    let users = tree.users_asked("loop5", &Asked { backing: &all, ..NOTHING });
+    let users = tree.users_asked("loop5", &KernelQueries { backing: &all, ..NOTHING });
     assert_eq!(users, Vec::<String>::new());
     // Swap on the file itself, and a filesystem mounted from it.
     tree.file("proc/swaps", "Filename Type Size Used Priority\n/images/two file 4 0 -1\n");
@@ -272,7 +272,7 @@ fn loop_devices_on_devices() {
         let offset = if name == "loop2" { 4096 } else { 0 };
         Some(Backing { file: [5, 6], special: device, offset, limit: 4096 })
     };
-    let asked = Asked { backing: &backing, ..NOTHING };
+    let asked = KernelQueries { backing: &backing, ..NOTHING };
     let users = tree.users_asked("sda", &asked);
     assert_eq!(users, ["it carries loop0", "it carries loop1", "it carries loop2"]);
     assert_eq!(tree.users_asked("loop0", &asked), Vec::<String>::new());
@@ -310,7 +310,7 @@ fn a_loop_device_on_a_disk_lies_on_its_partitions() {
         };
         name.starts_with("loop").then_some(Backing { file: [5, 6], special, offset, limit })
     };
-    let asked = Asked { backing: &backing, ..NOTHING };
+    let asked = KernelQueries { backing: &backing, ..NOTHING };
     tree.mount("8:1", "/dev/sda1");
     let mounted = "sda1, a partition of sda, which it lies on, is mounted: /dev/sda1 on /mnt";
     for (name, is_used) in [("loop0", true), ("loop1", true), ("loop2", false), ("loop3", true)] {

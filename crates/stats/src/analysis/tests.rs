@@ -1,4 +1,4 @@
-//! What analyses say of made-up visits.
+//! What analyses say about made-up visits.
 
 use fastrand::Rng;
 

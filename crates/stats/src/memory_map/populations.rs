@@ -4,7 +4,7 @@
 //! channels gets the bandwidth of w, so two sets of w1 and w2 channels make two speeds with a ratio
 //! of w1 / w2, the slow one in w2 / (w1 + w2) of the memory. Cores that cannot use w1 channels see
 //! a smaller ratio. So a ratio alone names nothing: a candidate needs the share, or what firmware
-//! tells of the channels, as well.
+//! reports the channels, as well.
 
 /// What is known beside the ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,21 +18,21 @@ pub struct Known {
     pub channels: Option<usize>,
 }
 
-/// What one kind of evidence says of a candidate.
+/// What one kind of evidence says about a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum Support {
     For,
     /// It could be.
     Open,
     Against,
 }
 
-impl Says {
+impl Support {
     pub fn word(self) -> &'static str {
         match self {
-            Says::For => "for it",
-            Says::Open => "could be",
-            Says::Against => "against it",
+            Support::For => "for it",
+            Support::Open => "could be",
+            Support::Against => "against it",
         }
     }
 }
@@ -43,9 +43,9 @@ pub struct Candidate {
     /// Channels of the wide set and of the narrow one.
     pub sets: [usize; 2],
     /// By ratio, by share, by channels; `None` where that is not known.
-    pub ratio: Says,
-    pub share: Option<Says>,
-    pub channels: Option<Says>,
+    pub ratio: Support,
+    pub share: Option<Support>,
+    pub channels: Option<Support>,
 }
 
 impl Candidate {
@@ -65,13 +65,13 @@ impl Candidate {
     /// channels with the ratio.
     pub fn stands(&self) -> bool {
         let all = [Some(self.ratio), self.share, self.channels];
-        let both = self.channels == Some(Says::For) && self.ratio == Says::For;
-        !all.contains(&Some(Says::Against)) && (both || self.share == Some(Says::For))
+        let both = self.channels == Some(Support::For) && self.ratio == Support::For;
+        !all.contains(&Some(Support::Against)) && (both || self.share == Some(Support::For))
     }
 }
 
 /// No socket has more channels.
-const MOST: usize = 16;
+const MAX_CHANNELS: usize = 16;
 /// Ratios this far from the expected one, as a factor, still fit it.
 const NEAR: f64 = 1.12;
 /// Shares this far from the expected one still fit it: firmware and devices take their part of the
@@ -83,47 +83,46 @@ const NEAR_SHARE: f64 = 0.03;
 /// describe.
 pub fn candidates(known: &Known) -> Vec<Candidate> {
     let described = |wide: usize, narrow: usize| wide <= 4 || [(6, 1), (8, 2)].contains(&(wide, narrow));
-    let sets = (2..MOST).flat_map(|wide| (1..wide).map(move |narrow| [wide, narrow]));
+    let sets = (2..MAX_CHANNELS).flat_map(|wide| (1..wide).map(move |narrow| [wide, narrow]));
     let looked_at = sets.filter(|[wide, narrow]| match known.channels {
         Some(channels) => wide + narrow == channels,
         None => described(*wide, *narrow),
     });
     let mut all: Vec<Candidate> = looked_at
         .map(|sets| judged(sets, known))
-        .filter(|candidate| candidate.ratio != Says::Against || candidate.channels == Some(Says::For))
+        .filter(|candidate| candidate.ratio != Support::Against || candidate.channels == Some(Support::For))
         .collect();
     let weight = |candidate: &Candidate| {
         let says = [Some(candidate.ratio), candidate.share, candidate.channels];
-        let of = |what: Says| says.iter().filter(|says| **says == Some(what)).count();
+        let of = |what: Support| says.iter().filter(|says| **says == Some(what)).count();
         let far = (candidate.expected()[0] / known.ratio).ln().abs();
-        (of(Says::Against), std::cmp::Reverse(of(Says::For)), (far * 1e6) as u64)
+        (of(Support::Against), std::cmp::Reverse(of(Support::For)), (far * 1e6) as u64)
     };
     all.sort_by_key(weight);
     all
 }
 
 fn judged(sets: [usize; 2], known: &Known) -> Candidate {
-    let mut candidate = Candidate { sets, ratio: Says::Open, share: None, channels: None };
+    let mut candidate = Candidate { sets, ratio: Support::Open, share: None, channels: None };
     let [ratio, share] = candidate.expected();
     candidate.ratio = match known.ratio {
-        met if met > ratio * NEAR => Says::Against,
-        met if met >= ratio / NEAR => Says::For,
+        met if met > ratio * NEAR => Support::Against,
+        met if met >= ratio / NEAR => Support::For,
         // Cores that cannot use the wide set.
-        _ => Says::Open,
+        _ => Support::Open,
     };
     candidate.share = known.slow_share.map(|[least, most]| {
         let fits = share >= least - NEAR_SHARE && share <= most + NEAR_SHARE;
         match fits {
-            false => Says::Against,
-            // Too much was not measured for the share to tell one from another.
-            true if most - least > 0.2 => Says::Open,
-            true => Says::For,
+            false => Support::Against,
+            // Too much was not measured to separate them by the share.
+            true if most - least > 0.2 => Support::Open,
+            true => Support::For,
         }
     });
-    candidate.channels = known.channels.map(|channels| match sets.iter().sum::<usize>() == channels {
-        true => Says::For,
-        false => Says::Against,
-    });
+    candidate.channels = known
+        .channels
+        .map(|channels| if sets.iter().sum::<usize>() == channels { Support::For } else { Support::Against });
     candidate
 }
 
@@ -136,13 +135,13 @@ mod tests {
         let known = Known { ratio: 2.95, slow_share: Some([0.24, 0.27]), channels: None };
         let all = candidates(&known);
         assert_eq!(all[0].sets, [3, 1]);
-        assert!(all[0].stands() && all[0].ratio == Says::For);
+        assert!(all[0].stands() && all[0].ratio == Support::For);
         assert_eq!((all[0].expected(), all[0].of_all()), ([3.0, 0.25], [0.75, 0.25]));
         assert!(all.iter().filter(|one| one.stands()).all(|one| one.sets == [3, 1]), "{all:?}");
         // The same where cores cannot use three channels.
         let known = Known { ratio: 1.8, channels: Some(4), ..known };
         let first = candidates(&known)[0];
-        assert!(first.sets == [3, 1] && first.stands() && first.ratio == Says::Open);
+        assert!(first.sets == [3, 1] && first.stands() && first.ratio == Support::Open);
     }
 
     #[test]
@@ -161,7 +160,7 @@ mod tests {
         let all = candidates(&known);
         assert_eq!(all.iter().map(|one| one.sets).collect::<Vec<_>>(), [[4, 1], [3, 2]]);
         assert!(all[0].stands() && !all[1].stands(), "{all:?}");
-        // 7 of 8: 6 + 1 or 4 + 3, told apart by the ratio.
+        // 7 of 8: 6 + 1 or 4 + 3, distinguished by the ratio.
         let seven = |ratio| candidates(&Known { ratio, slow_share: None, channels: Some(7) })[0].sets;
         assert_eq!((seven(5.8), seven(1.32)), ([6, 1], [4, 3]));
         // Even channels that firmware may have cut into equal sets make no two speeds.

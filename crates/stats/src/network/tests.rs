@@ -176,7 +176,7 @@ fn too_little_decides_nothing() {
     assert_eq!(decide(&Experiment::default()).limit, Limit::NotSeparable);
     let few = |all: &mut Experiment| {
         all.slowed_sender = arm(7.0);
-        all.slowed_sender.bandwidth.truncate(LEAST_ROUNDS - 1);
+        all.slowed_sender.bandwidth.truncate(MIN_ROUNDS - 1);
     };
     assert_eq!(limit_of(few), Limit::NotSeparable);
     let names: std::collections::BTreeSet<&str> = Limit::ALL.iter().map(|limit| limit.words()).collect();

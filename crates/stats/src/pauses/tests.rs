@@ -1,4 +1,4 @@
-//! CPUs whose pauses are known: tasks, ticks, a host; pairs in turn, together and apart.
+//! CPUs whose pauses are known: tasks, ticks, a host; pairs alternately, together and apart.
 
 use super::*;
 

@@ -42,17 +42,17 @@ pub struct Far {
 }
 
 impl Far {
-    /// So many are no chance.
+    /// This many are no chance.
     pub fn is_named(&self) -> bool {
         const LEAST: usize = 4;
-        const LEAST_SHARE: f64 = 1e-3;
-        self.blocks.surely >= LEAST && self.blocks.share().low >= LEAST_SHARE
+        const MIN_SHARE: f64 = 1e-3;
+        self.blocks.surely >= LEAST && self.blocks.share().low >= MIN_SHARE
     }
 
-    /// Whether there are so many that a program will notice.
+    /// Whether there are this many that a program will notice.
     pub fn matters(&self) -> bool {
-        const NOTICED: f64 = 0.05;
-        self.is_named() && self.blocks.share().low >= NOTICED
+        const MIN_SLOWDOWN: f64 = 0.05;
+        self.is_named() && self.blocks.share().low >= MIN_SLOWDOWN
     }
 }
 
@@ -106,12 +106,12 @@ fn far_of_region(halves: &[Vec<f64>; 2]) -> Vec<(f64, [bool; 2])> {
 fn near_ones(mut ordered: Vec<f64>) -> Vec<f64> {
     const APART: f64 = 5.0;
     const LEAST: usize = 4;
-    const LEAST_PART: usize = 8;
+    const MIN_PART: usize = 8;
     let Some(many) = slow_count(&ordered) else { return ordered };
     let (near, far) = ordered.split_at(ordered.len() - many);
     let between = mean(far).zip(mean(near)).map_or(0.0, |(far, near)| far - near);
     let within = [near, far].map(|own| variance(own).unwrap_or(0.0).sqrt());
-    let is_kind = near.len() >= LEAST.max(ordered.len() / LEAST_PART);
+    let is_kind = near.len() >= LEAST.max(ordered.len() / MIN_PART);
     if is_kind && between > APART * within[0].max(within[1]) {
         ordered.truncate(near.len());
     }
@@ -124,7 +124,7 @@ const NEARLY_FAR: f64 = 1.17;
 /// A region's huge pages, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Walked {
-    /// Hopping loads of each, and near ones, 0 where there were none; empty where nobody noted
+    /// Hopping loads of each, and near ones, 0 where there were none; empty where no one noted
     /// them.
     pub hopping: Vec<f64>,
     pub near: Vec<f64>,
@@ -162,7 +162,7 @@ mod tests {
     const PAGES: usize = 32;
 
     /// Regions of a guest, of levels of their own, with this share of their pages farther by so
-    /// many times and one that nobody looked at; and how many pages lie farther.
+    /// many times and one that no one looked at; and how many pages lie farther.
     fn regions(share: f64, times: f64, noise: f64, rng: &mut Rng) -> (Vec<[Vec<f64>; 2]>, usize) {
         let mut many = 0;
         let region = |rng: &mut Rng, many: &mut usize| {

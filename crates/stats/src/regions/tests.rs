@@ -4,7 +4,7 @@ use super::*;
 use crate::noise::normal;
 use fastrand::Rng;
 
-/// Sixteen regions, four of them slow by these, in so many rounds.
+/// Sixteen regions, four of them slow by these, in this many rounds.
 fn made(translation: f64, distance: f64, transfer: f64, seed: u64) -> Vec<Region> {
     let mut rng = Rng::with_seed(seed);
     let rounds: Vec<f64> = (0..8).map(|_| 1.0 + 0.2 * rng.f64()).collect();
@@ -137,7 +137,7 @@ fn regions_that_differ_are_no_neighbour() {
     }
     let found = neighbour(std::slice::from_ref(&moments)).expect("moments");
     assert!(found.is_quiet() && found.share < 0.01, "{found:?}");
-    // With one there, both are told.
+    // With one there, both are known.
     let there = |look: &Moment| if look.at_s % 2.5 < 0.8 { look.load_ns * 1.3 } else { look.load_ns };
     let beside = moments.iter().map(|look| Moment { load_ns: there(look), ..*look }).collect();
     let found = neighbour(&[beside]).expect("moments");

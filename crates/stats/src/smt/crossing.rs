@@ -9,7 +9,7 @@ use super::{Curve, Point};
 /// 88 % (docs/method/smt.md).
 const PASSES_FOR_INTERVAL: usize = 5;
 /// Least share of resampled pairs of curves that cross there; else they may not cross at all.
-const CROSSES_LEAST: f64 = 0.95;
+const MIN_CROSSES: f64 = 0.95;
 
 /// Where one curve overtakes another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub struct Crossing {
 }
 
 /// Both curves at one CPU%.
-struct Look {
+struct AtShare {
     share: f64,
     /// How far the second is ahead.
     ahead: f64,
@@ -66,16 +66,17 @@ pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
     shares.dedup();
     let look = |share: f64| {
         let (own, other) = (first.performance(share)?, second.performance(share)?);
-        Some(Look { share, ahead: other - own, height: own, surely: surely(first, second, share) })
+        Some(AtShare { share, ahead: other - own, height: own, surely: surely(first, second, share) })
     };
-    let looks: Vec<Look> = shares.into_iter().filter_map(look).collect();
+    let looks: Vec<AtShare> = shares.into_iter().filter_map(look).collect();
     // Levels at which both are equal are passed over: what counts is who is ahead on either side.
-    let unequal: Vec<&Look> = looks.iter().filter(|look| look.ahead != 0.0).collect();
+    let unequal: Vec<&AtShare> = looks.iter().filter(|look| look.ahead != 0.0).collect();
     let mut found: Vec<Cross> = Vec::new();
     for pair in unequal.windows(2).filter(|pair| (pair[0].ahead > 0.0) != (pair[1].ahead > 0.0)) {
         let (left, right) = (pair[0], pair[1]);
         let part = left.ahead / (left.ahead - right.ahead);
-        let between = |look: &&Look| look.ahead == 0.0 && left.share < look.share && look.share < right.share;
+        let between =
+            |look: &&AtShare| look.ahead == 0.0 && left.share < look.share && look.share < right.share;
         let (share, performance) = match looks.iter().find(between) {
             Some(equal) => (equal.share, equal.height),
             None => (
@@ -102,7 +103,7 @@ pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
             seen(before, cross.share, !cross.second_ahead) && seen(cross.share, behind, cross.second_ahead);
     }
     intervals(first, second, &mut found);
-    let side = |look: Option<&&Look>| look.map(|look| look.ahead > 0.0);
+    let side = |look: Option<&&AtShare>| look.map(|look| look.ahead > 0.0);
     Some(Crossing {
         at: found,
         second_ahead_first: side(unequal.first()),
@@ -159,7 +160,7 @@ fn intervals(first: &Curve, second: &Curve, found: &mut [Cross]) {
     let tail = (1.0 - plan.confidence) / 2.0;
     for (cross, mut places) in found.iter_mut().zip(places) {
         places.sort_unstable_by(f64::total_cmp);
-        let often = places.len() as f64 >= CROSSES_LEAST * plan.resamples as f64;
+        let often = places.len() as f64 >= MIN_CROSSES * plan.resamples as f64;
         let ends = [tail, 1.0 - tail].map(|q| quantile_of_sorted(&places, q));
         if let [Some(low), Some(high)] = ends
             && often

@@ -134,9 +134,8 @@ impl Curve {
 
     /// The best level.
     fn best(&self) -> &Point {
-        let best = |best: usize, i: usize| match self.points[i].performance > self.points[best].performance {
-            true => i,
-            false => best,
+        let best = |best: usize, i: usize| {
+            if self.points[i].performance > self.points[best].performance { i } else { best }
         };
         &self.points[(0..self.points.len()).fold(0, best)]
     }
@@ -169,9 +168,12 @@ impl Curve {
         let before = self.points.iter().filter(|point| point.share <= share).map(|point| point.performance);
         let used = before.fold(self.performance(share)?, f64::max) / best.performance;
         let found = self.by_passes(|vertices, best| Some((best, end_of(vertices, share)?)));
-        let interval = found.map(|found| match share > best.share && found.high < 1.0 {
-            true => Interval { low: used, high: used },
-            false => holding(found, used),
+        let interval = found.map(|found| {
+            if share > best.share && found.high < 1.0 {
+                Interval { low: used, high: used }
+            } else {
+                holding(found, used)
+            }
         });
         Sentence::of(share, used, interval)
     }
@@ -211,10 +213,8 @@ impl Curve {
         let alike = self.points.iter().all(|point| point.passes.len() == passes);
         // Levels of one pass were measured side by side and are drawn together; where passes are
         // missing, each by itself.
-        let sizes: Vec<usize> = match alike {
-            true => vec![passes],
-            false => self.points.iter().map(|point| point.passes.len()).collect(),
-        };
+        let sizes: Vec<usize> =
+            if alike { vec![passes] } else { self.points.iter().map(|point| point.passes.len()).collect() };
         let statistic = |drawn: &[Vec<usize>]| {
             let vertex = |(i, point): (usize, &Point)| {
                 let of = |figure: fn(&Pass) -> f64| {
@@ -300,9 +300,10 @@ fn end_of(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
 pub(super) fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     let next = vertices.iter().position(|(share, _)| *share >= x).filter(|_| x >= 0.0)?;
     let (left, right) = (next.checked_sub(1).map_or((0.0, 0.0), |before| vertices[before]), vertices[next]);
-    match right.0 > left.0 {
-        true => Some(left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1)),
-        false => Some(right.1),
+    if right.0 > left.0 {
+        Some(left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1))
+    } else {
+        Some(right.1)
     }
 }
 

@@ -256,7 +256,7 @@ mod tests {
             prop_assert_eq!(&whole[1..4], &shares[..]);
             prop_assert_eq!(&whole[4..7], &grows[..]);
             prop_assert!(shares[1] <= shares[0] && shares[0] <= shares[2] && grows[1] <= grows[0] && grows[0] <= grows[2]);
-            // What is said of the promise is so of the numbers beside it.
+            // What is said about the promise is so of the numbers beside it.
             let promised = whole[7];
             let promise = said.promise_words();
             prop_assert_eq!(promise.starts_with(", not"), promised > grows[2]);

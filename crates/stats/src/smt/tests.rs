@@ -53,7 +53,7 @@ fn the_worked_example() {
     let together = CoreUse::exactly(&[0.0, share]).expect("shares");
     let told = used(&[together], Yield::exactly(1.0)).expect("a core");
     assert!(near(told.used.mid, 0.3) && told.growth_naive().is_some_and(|g| near(g, 10.0 / 3.0)));
-    // What the shares alone tell is the range between, with independence in the middle.
+    // The shares alone give the range between, with independence in the middle.
     let unknown = used(&[CoreUse::of_shares(&[share, share]).expect("shares")], Yield::exactly(1.0));
     let range = unknown.expect("a core").used;
     assert!(near(range.lo, 0.3) && near(range.mid, 0.51) && near(range.hi, 0.6), "{range:?}");
@@ -110,12 +110,13 @@ fn bounds_of_overlap() {
     assert!(near(told.any.lo, 1.0) && near(told.t2().hi, 0.0));
     let blind = CoreUse::of_shares(&[0.5, 0.5]).expect("shares");
     assert!(near(blind.any.lo, 0.5) && near(blind.any.hi, 1.0) && near(blind.any.mid, 0.75));
-    // Windows in whole ticks: never tighter than the truth, and no wider than the whole time tells.
+    // Windows in whole ticks: never tighter than the truth, and no wider than the whole time
+    // reports.
     let counted = CoreUse::of_windows(&windows, Counting::Ticks(0.01)).expect("windows");
     assert!(counted.any.lo <= 1.0 && counted.any.hi >= 1.0 - 1e-9 && counted.error > 0.0);
 }
 
-/// Siblings that change every second: windows of 20 ms in ticks of 10 ms still tell most of it.
+/// Siblings that change every second: windows of 20 ms in ticks of 10 ms still show most of it.
 #[test]
 fn counted_windows_are_tighter_than_the_whole() {
     let window = |i: usize| {

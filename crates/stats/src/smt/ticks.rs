@@ -32,7 +32,7 @@ impl Ticks {
 
 /// One copy of /proc/stat.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct StatReading {
     /// Seconds on any clock, where the copy has a time.
     pub at_s: Option<f64>,
     /// By rising number; CPUs that are offline are not there.
@@ -48,21 +48,21 @@ const HIGHEST_CPU: u32 = 1 << 16;
 pub struct Lines {
     time: Option<f64>,
     /// The copy that is being read; `None` inside where one of its lines is damaged.
-    current: Option<Option<Look>>,
+    current: Option<Option<StatReading>>,
     /// Copies that were damaged.
     pub damaged: usize,
-    /// What the file says of siblings.
+    /// What the file says about siblings.
     pub siblings: Option<String>,
 }
 
 impl Lines {
     /// The copy that this line shows to be complete, if any.
-    pub fn line(&mut self, line: &str) -> Option<Look> {
+    pub fn line(&mut self, line: &str) -> Option<StatReading> {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(numbers) = line.strip_prefix("cpu ") {
             let whole = self.complete();
             let sound = Ticks::of(numbers.split_ascii_whitespace()).is_some();
-            self.current = Some(sound.then(|| Look { at_s: self.time.take(), cpus: Vec::new() }));
+            self.current = Some(sound.then(|| StatReading { at_s: self.time.take(), cpus: Vec::new() }));
             return whole;
         }
         if let Some(rest) = line.strip_prefix("cpu") {
@@ -82,16 +82,16 @@ impl Lines {
         None
     }
 
-    fn complete(&mut self) -> Option<Look> {
+    fn complete(&mut self) -> Option<StatReading> {
         let current = self.current.take()?;
         let whole = current.filter(|look| !look.cpus.is_empty());
         self.damaged += usize::from(whole.is_none());
         whole
     }
 
-    /// The last copy. Where the text was `cut` inside a line, nobody knows which number lacks
+    /// The last copy. Where the text was `cut` inside a line, no one knows which number lacks
     /// digits: it counts as damaged.
-    pub fn end(&mut self, cut: bool) -> Option<Look> {
+    pub fn end(&mut self, cut: bool) -> Option<StatReading> {
         if cut && self.current.is_some() {
             self.current = Some(None);
         }
@@ -100,7 +100,7 @@ impl Lines {
 }
 
 /// Takes in the line of one CPU, without its `cpu`; false where it is no such line.
-fn add(look: &mut Look, rest: &str) -> bool {
+fn add(look: &mut StatReading, rest: &str) -> bool {
     let mut words = rest.split_ascii_whitespace();
     let number = words.next().and_then(|number| number.parse::<u32>().ok());
     let Some((number, ticks)) = number.filter(|number| *number <= HIGHEST_CPU).zip(Ticks::of(words)) else {
@@ -149,7 +149,7 @@ impl Grown {
 }
 
 /// Of the CPUs that both looks have.
-pub(super) fn grown(before: &Look, now: &Look, tick_s: f64) -> BTreeMap<u32, Grown> {
+pub(super) fn grown(before: &StatReading, now: &StatReading, tick_s: f64) -> BTreeMap<u32, Grown> {
     let earlier: BTreeMap<u32, Ticks> = before.cpus.iter().copied().collect();
     let of = |then: &Ticks, now: &Ticks| {
         let grown = |part: fn(&Ticks) -> u64| part(now).saturating_sub(part(then)) as f64 * tick_s;
@@ -171,9 +171,9 @@ mod tests {
 
     use super::*;
 
-    fn looks(text: &str) -> (Vec<Look>, usize) {
+    fn looks(text: &str) -> (Vec<StatReading>, usize) {
         let mut lines = Lines::default();
-        let mut looks: Vec<Look> = text.lines().filter_map(|line| lines.line(line)).collect();
+        let mut looks: Vec<StatReading> = text.lines().filter_map(|line| lines.line(line)).collect();
         looks.extend(lines.end(!text.ends_with('\n')));
         (looks, lines.damaged)
     }
@@ -231,7 +231,7 @@ mod tests {
         fn any_text_is_survived_and_every_copy_is_sound_or_counted(lines in prop::collection::vec(any_line(), 0..40), cut: bool) {
             let begun = lines.iter().filter(|line| line.starts_with("cpu ")).count();
             let mut reader = Lines::default();
-            let mut found: Vec<Look> = lines.iter().filter_map(|line| reader.line(line)).collect();
+            let mut found: Vec<StatReading> = lines.iter().filter_map(|line| reader.line(line)).collect();
             found.extend(reader.end(cut));
             prop_assert_eq!(found.len() + reader.damaged, begun);
             for look in &found {

@@ -40,9 +40,9 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Counting {
     Exactly,
-    /// In units of so many seconds (0.01 in /proc/stat). The kernel may look at its ticks only and
-    /// charge whole ones, so a unit counts as one look: a share of n units is off by `sqrt(b (1 -
-    /// b) / n)`, and by part of a unit.
+    /// In units of this many seconds (0.01 in /proc/stat). The kernel may look at its ticks only
+    /// and charge whole ones, so a unit counts as one look: a share of n units is off by `sqrt(b (1
+    /// - b) / n)`, and by part of a unit.
     Ticks(f64),
 }
 
@@ -216,12 +216,11 @@ fn noise(windows: &[Window], whole: &Window, tick: f64) -> f64 {
                 let units = window.seconds / tick;
                 // From the window's own share where it holds several looks, else from the whole
                 // time's.
-                match units >= 2.0 {
-                    true => {
-                        window.busy[i].mul_add(-window.busy[i], window.busy[i]).max(0.0) * units * units
-                            / (units - 1.0)
-                    }
-                    false => whole.busy[i].mul_add(-whole.busy[i], whole.busy[i]).max(0.0) * units,
+                if units >= 2.0 {
+                    window.busy[i].mul_add(-window.busy[i], window.busy[i]).max(0.0) * units * units
+                        / (units - 1.0)
+                } else {
+                    whole.busy[i].mul_add(-whole.busy[i], whole.busy[i]).max(0.0) * units
                 }
             };
             // A count in whole units is off by a fraction f with the variance f (1 - f): at most a
@@ -236,7 +235,7 @@ fn noise(windows: &[Window], whole: &Window, tick: f64) -> f64 {
     factor * tick * (n * variance).sqrt()
 }
 
-/// Standard error of a share that was counted in so many units.
+/// Standard error of a share that was counted in this many units.
 fn error_of(share: f64, units: f64) -> f64 {
     let share = share.clamp(0.0, 1.0);
     // A count of 0 is no proof of 0: a unit's part may be hidden at each end.

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::CpuSet;
 
-use super::ticks::{Grown, Look, Step, grown};
+use super::ticks::{Grown, StatReading, Step, grown};
 use super::usage::{CoreUse, Counting, Window};
 
-/// Windows are kept until there are so many, and are then one figure: a recording may last for
+/// Windows are kept until there are this many, and are then one figure: a recording may last for
 /// days.
 const BLOCK: usize = 3000;
 /// Windows of all cores together: with thousands of cores blocks are shorter, to save memory.
-const MOST_WINDOWS: usize = 4 << 20;
-const BLOCK_LEAST: usize = 50;
+const MAX_WINDOWS: usize = 4 << 20;
+const MIN_BLOCK: usize = 50;
 
 /// Takes looks, and knows what happened between the first and the last.
 pub struct Watch {
@@ -23,7 +23,7 @@ pub struct Watch {
     tick_s: f64,
     /// Seconds between looks without a time; else the counters say how many passed.
     every_s: Option<f64>,
-    last: Option<Look>,
+    last: Option<StatReading>,
     tally: Tally,
 }
 
@@ -78,7 +78,7 @@ pub struct Watched {
 
 /// What was seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ObservedUse {
     pub cores: Vec<Watched>,
     pub looks: usize,
     /// Between the first and the last look, without what was left out.
@@ -103,14 +103,14 @@ impl Watch {
     }
 
     /// Takes in the next look.
-    pub fn look(&mut self, look: Look) {
+    pub fn look(&mut self, look: StatReading) {
         self.tally.looks += 1;
         if let Some(last) = self.last.replace(look) {
             self.between(&last);
         }
     }
 
-    fn between(&mut self, before: &Look) {
+    fn between(&mut self, before: &StatReading) {
         let Some(now) = &self.last else { return };
         let passed = match before.at_s.zip(now.at_s) {
             Some((then, now)) => Some(now - then),
@@ -131,7 +131,7 @@ impl Watch {
             return;
         }
         self.tally.add(&step);
-        let block = BLOCK.min(MOST_WINDOWS / self.cores.len().max(1)).max(BLOCK_LEAST);
+        let block = BLOCK.min(MAX_WINDOWS / self.cores.len().max(1)).max(MIN_BLOCK);
         for core in &mut self.cores {
             core.add(&step, &mut self.tally);
             if core.windows.len() >= block {
@@ -141,7 +141,7 @@ impl Watch {
     }
 
     /// What was seen until now; the next look begins anew, at the last of these.
-    pub fn seen(&mut self) -> Seen {
+    pub fn seen(&mut self) -> ObservedUse {
         let tick_s = self.tick_s;
         let tally = std::mem::take(&mut self.tally);
         self.tally.looks = usize::from(self.last.is_some());
@@ -162,7 +162,7 @@ impl Watch {
         }
         cores.sort_by(|one, other| one.cpus.cmp(&other.cpus));
         let share = |part: f64| if tally.all_s > 0.0 { part / tally.all_s } else { 0.0 };
-        Seen {
+        ObservedUse {
             cores,
             looks: tally.looks,
             seconds: tally.seconds,
@@ -175,7 +175,7 @@ impl Watch {
 }
 
 impl Core {
-    /// Takes in a window, where the counters of its CPUs can be believed.
+    /// Takes in a window, where the counters of its CPUs can be trusted.
     fn add(&mut self, step: &Step, tally: &mut Tally) {
         let mut busy_s = Vec::with_capacity(self.cpus.len());
         let mut sound = self.cpus.iter().any(|cpu| step.grown.contains_key(cpu));
@@ -222,7 +222,7 @@ impl Core {
 
 /// Counters that moved in a smaller part of the windows in which a tick must have passed stand
 /// still.
-const LEAST_MOVED: f64 = 0.1;
+const MIN_MOVED: f64 = 0.1;
 
 impl Tally {
     fn add(&mut self, step: &Step) {
@@ -245,7 +245,7 @@ impl Tally {
     /// CPUs whose counters stood still while time passed: busy, idle or stolen, one of them grows
     /// on every real kernel.
     fn still(&self) -> CpuSet {
-        let is_still = |(due, moved): &(f64, f64)| *due >= 1.0 && *moved < LEAST_MOVED * due;
+        let is_still = |(due, moved): &(f64, f64)| *due >= 1.0 && *moved < MIN_MOVED * due;
         self.due.iter().filter(|(_, counted)| is_still(counted)).map(|(cpu, _)| *cpu).collect()
     }
 
@@ -313,11 +313,11 @@ mod tests {
     use super::super::{Yield, used};
     use super::*;
 
-    fn look(at_s: Option<f64>, cpus: &[(u32, u64, u64)]) -> Look {
+    fn look(at_s: Option<f64>, cpus: &[(u32, u64, u64)]) -> StatReading {
         let ticks = |(cpu, busy, idle): &(u32, u64, u64)| {
             (*cpu, Ticks { busy: *busy, idle: *idle, steal: 0, guest: 0 })
         };
-        Look { at_s, cpus: cpus.iter().map(ticks).collect() }
+        StatReading { at_s, cpus: cpus.iter().map(ticks).collect() }
     }
 
     fn pair() -> Watch {
@@ -333,9 +333,8 @@ mod tests {
                 watch.look(look(timed.then_some(second as f64), &[(0, a.0, a.1), (1, b.0, b.1)]));
                 // Three seconds of each ten on one, three on the other.
                 let phase = second % 10;
-                let grow = |busy: bool, (old, idle): (u64, u64)| match busy {
-                    true => (old + 100, idle),
-                    false => (old, idle + 100),
+                let grow = |busy: bool, (old, idle): (u64, u64)| {
+                    if busy { (old + 100, idle) } else { (old, idle + 100) }
                 };
                 a = grow(phase < 3, a);
                 b = grow((3..6).contains(&phase), b);
@@ -367,11 +366,11 @@ mod tests {
         assert!((core.used.busy - (4.0 * 0.5 + 1.0) / 4.0).abs() < 1e-9, "{seen:?}");
         assert_eq!(seen.cores[1].cpus, [9]);
         for words in [
-            "no later time",
+            "not later than the one before",
             "ran backwards (CPU 1 1×)",
             "more than twice",
             "not all CPUs",
-            "each counts as one: 9",
+            "each counts as one core: 9",
         ] {
             assert!(seen.remarks.iter().any(|remark| remark.contains(words)), "{words}: {:?}", seen.remarks);
         }
@@ -406,7 +405,7 @@ mod tests {
         // Late ticks come together.
         assert_eq!(seen(&|_, n| (0, 2 * (n / 4) * 4)), (all, String::new()));
         let (told, remarks) = seen(&|_, _| (0, 0));
-        assert!(told.is_empty() && remarks.contains("CPUs 0-3 in /proc/stat stand still"), "{remarks}");
+        assert!(told.is_empty() && remarks.contains("CPUs 0-3 in /proc/stat do not advance"), "{remarks}");
         let (told, remarks) = seen(&|_, _| (500, 900));
         assert!(told.is_empty() && remarks.contains("CPUs 0-3"), "not only zeros: {remarks}");
         let (told, remarks) = seen(&|cpu, n| if cpu == 3 { (5, 5) } else { (n, n) });
@@ -438,7 +437,7 @@ mod tests {
         for i in 0..=100 {
             watch.look(look(None, &(0..CORES).map(|cpu| (cpu, 50 * i, 50 * i)).collect::<Vec<_>>()));
             let kept: usize = watch.cores.iter().map(|core| core.windows.len()).sum();
-            assert!(kept <= MOST_WINDOWS, "{kept}");
+            assert!(kept <= MAX_WINDOWS, "{kept}");
         }
         let seen = watch.seen();
         assert_eq!(seen.cores.len(), CORES as usize);
@@ -447,7 +446,7 @@ mod tests {
 
     #[test]
     fn stolen_and_guests_time_are_shares() {
-        let at = |busy, idle, steal, guest| Look {
+        let at = |busy, idle, steal, guest| StatReading {
             at_s: None,
             cpus: vec![(0, Ticks { busy, idle, steal, guest })],
         };

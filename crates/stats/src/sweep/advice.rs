@@ -2,31 +2,31 @@
 //!
 //! The mean level of every rectangle of settings is compared with the control's. The limit of all
 //! these comparisons together is drawn from the residuals (the largest of them in sweeps in which
-//! nothing differs), so that a sweep without an effect advises nothing in all but [`AREAS`] of
-//! cases, and the interval of a gain holds although the best of many was chosen. Of all rectangles
-//! the one with the largest sure gain (the lower end of that interval) is taken, and grown by the
-//! neighbouring rows and columns that are not told to be worse. Where no question has an answer
-//! ([`Matters`](super::Matters)), there is none.
+//! nothing differs), so that a sweep without an effect advises nothing in all but
+//! [`FALSE_ADVICE_RATE`] of cases, and the interval of a gain holds although the best of many was
+//! chosen. Of all rectangles the one with the largest sure gain (the lower end of that interval) is
+//! taken, and grown by the neighbouring rows and columns that are unknown to be worse. Where no
+//! question has an answer ([`Matters`](super::Matters)), there is none.
 
-use super::asked::scan::{corners, sides, sum};
 use super::best::draws;
+use super::hypotheses::scan::{corners, sides, sum};
 use super::{Question, Shape, Surface};
 use crate::order::{Interval, quantile};
 use crate::tails::t_quantile;
 use model::Better;
 
 /// Sweeps without an effect in which an area is advised all the same, shared out over the metrics.
-const AREAS: f64 = 0.05;
-/// A gain below this is not worth a change, and a row or column that loses no more than this of an
+const FALSE_ADVICE_RATE: f64 = 0.05;
+/// A gain below this is not worth a change, and a row or column that loses at most this of an
 /// area's gain is still part of it (logarithms).
-const WORTH: f64 = 0.01;
-/// A row or column that is worse by more than so many standard errors is no part of an area.
-const TOLD: f64 = 2.5;
+const MIN_GAIN_LN: f64 = 0.01;
+/// A row or column that is worse by more than this many standard errors is no part of an area.
+const MAX_LOSS_ERRORS: f64 = 2.5;
 /// The most that the response may get worse in a compromise: the upper end of its one-sided 95 %
 /// interval.
-pub const WORSE_MOST: f64 = 0.10;
+pub const MAX_RESPONSE_LOSS: f64 = 0.10;
 /// Areas times simulated sweeps, at most.
-const WORK: usize = 20_000_000;
+const MAX_SIMULATION_WORK: usize = 20_000_000;
 
 /// A rectangle of settings: first and last column, first and last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Area {
         (self.rows[1] + 1 - self.rows[0]) * (self.columns[1] + 1 - self.columns[0])
     }
 
-    /// The cells of a grid with so many columns.
+    /// The cells of a grid with this many columns.
     pub fn cells(self, columns: usize) -> impl Iterator<Item = usize> {
         let [left, right] = self.columns;
         (self.rows[0]..=self.rows[1]).flat_map(move |row| (left..=right).map(move |at| row * columns + at))
@@ -96,7 +96,7 @@ pub struct Advice {
     pub target: Option<Advised>,
     pub response: Option<Advised>,
     /// The largest sure gain of the target among the areas in which the response gets worse by
-    /// [`WORSE_MOST`] at most.
+    /// [`MAX_RESPONSE_LOSS`] at most.
     pub both: Option<Advised>,
 }
 
@@ -108,7 +108,7 @@ pub fn advice(target: Swept, response: Option<Swept>) -> Advice {
     let metrics = 1.0 + f64::from(u8::from(response.is_some()));
     let target = Areas::new(target.0, target.1);
     let response = response.map(|(question, surface)| Areas::new(question, surface));
-    let limit = target.limit(AREAS / metrics);
+    let limit = target.limit(FALSE_ADVICE_RATE / metrics);
     let bears = |area: Area| response.as_ref().is_none_or(|response| response.is_no_worse(area));
     let of = |own: &Areas, limit: f64, other: Option<&Areas>, allowed: &dyn Fn(Area) -> bool| {
         let (area, gain) = own.best(limit, allowed)?;
@@ -117,9 +117,9 @@ pub fn advice(target: Swept, response: Option<Swept>) -> Advice {
     };
     Advice {
         target: of(&target, limit, response.as_ref(), &|_| true),
-        response: response
-            .as_ref()
-            .and_then(|response| of(response, response.limit(AREAS / metrics), Some(&target), &|_| true)),
+        response: response.as_ref().and_then(|response| {
+            of(response, response.limit(FALSE_ADVICE_RATE / metrics), Some(&target), &|_| true)
+        }),
         both: response.as_ref().and_then(|response| of(&target, limit, Some(response), &bears)),
     }
 }
@@ -133,11 +133,11 @@ struct Areas<'a> {
     side: f64,
     seed: u64,
     levels: Vec<f64>,
-    /// Cells with looks.
+    /// Cells with observations.
     known: Vec<f64>,
-    /// One over the looks of each cell.
+    /// One over the observations of each cell.
     shares: Vec<f64>,
-    leans: Vec<Vec<f64>>,
+    term_means: Vec<Vec<f64>>,
 }
 
 impl Areas<'_> {
@@ -164,7 +164,7 @@ impl Areas<'_> {
             levels: of(&|cell| fitted.level(cell).unwrap_or(0.0)),
             known: of(&|cell| f64::from(u8::from(fitted.count(cell) > 0))),
             shares: of(&share),
-            leans: fitted.leans().iter().map(|leans| of(&|cell| leans[cell])).collect(),
+            term_means: fitted.term_means().iter().map(|term_means| of(&|cell| term_means[cell])).collect(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Areas<'_> {
         sum(self.shape, corners, &area.corner())
     }
 
-    /// Whether all of its cells have looks, and none is the control.
+    /// Whether all of its cells have observations, and none is the control.
     fn is_whole(&self, area: Area) -> bool {
         let [column, row] = [self.control % self.shape.columns, self.control / self.shape.columns];
         let inside = |[first, last]: [usize; 2], at: usize| (first..=last).contains(&at);
@@ -201,8 +201,8 @@ impl Areas<'_> {
         let (fitted, n) = (&self.surface.fitted, area.size() as f64);
         let value = self.sum(&self.levels, area) / n - fitted.level(self.control)?;
         let mut variance = self.sum(&self.shares, area) / (n * n) + 1.0 / fitted.count(self.control) as f64;
-        for (sums, leans) in self.leans.iter().zip(fitted.leans()) {
-            variance += (self.sum(sums, area) / n - leans[self.control]).powi(2);
+        for (sums, term_means) in self.term_means.iter().zip(fitted.term_means()) {
+            variance += (self.sum(sums, area) / n - term_means[self.control]).powi(2);
         }
         Some((value, fitted.sigma * variance.sqrt()))
     }
@@ -214,11 +214,11 @@ impl Areas<'_> {
         Some(Change { ln, interval: Interval { low: ln - half, high: ln + half } })
     }
 
-    /// Whether it is surely worse than the control by no more than a compromise may be.
+    /// Whether it is surely worse than the control by at most a compromise may be.
     fn is_no_worse(&self, area: Area) -> bool {
         let one_sided = t_quantile(0.90, self.surface.fitted.freedom).unwrap_or(f64::INFINITY);
         let worse = |(value, error): (f64, f64)| -self.side * value + one_sided * error;
-        self.contrast(area).is_some_and(|contrast| worse(contrast) <= WORSE_MOST.ln_1p())
+        self.contrast(area).is_some_and(|contrast| worse(contrast) <= MAX_RESPONSE_LOSS.ln_1p())
     }
 
     /// What the largest of all areas' gains, in standard errors, exceeds in a share `alpha` of
@@ -235,7 +235,7 @@ impl Areas<'_> {
         let error = |area: &Area| (self.sum(&self.shares, *area) / (area.size() as f64).powi(2) + own).sqrt();
         let scaled: Vec<([usize; 4], f64, f64)> =
             all.iter().map(|area| (area.corner(), area.size() as f64, error(area))).collect();
-        let simulated = (WORK / scaled.len()).clamp(200, 2000);
+        let simulated = (MAX_SIMULATION_WORK / scaled.len()).clamp(200, 2000);
         let sweeps = draws(&counts, &self.surface.residuals, fitted.freedom, self.seed, simulated);
         let largest = sweeps.map(|(levels, sigma)| {
             let sums = corners(self.shape, &levels[..cells]);
@@ -249,14 +249,15 @@ impl Areas<'_> {
 
     /// The area with the largest sure gain, grown.
     fn best(&self, limit: f64, allowed: &dyn Fn(Area) -> bool) -> Option<(Area, Change)> {
-        // Noise with several values can make a cell of few looks seem far from all others, which
-        // does not deceive the permutation tests. They do not compare the control beside a grid.
+        // Noise with several values can make a cell of few observations seem far from all others,
+        // which does not deceive the permutation tests. They do not compare the control beside a
+        // grid.
         let told = self.surface.matters.yes;
         let sure = |area: Area| {
             let (value, error) = self.contrast(area).filter(|_| told || area.size() == self.shape.cells())?;
             let gain = self.side * value;
             let sure = gain - limit * error;
-            (sure > 0.0 && gain >= WORTH && allowed(area)).then_some(sure)
+            (sure > 0.0 && gain >= MIN_GAIN_LN && allowed(area)).then_some(sure)
         };
         let all = self.all().into_iter().filter_map(|area| Some((area, sure(area)?)));
         let (core, _) = all.max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -276,13 +277,13 @@ impl Areas<'_> {
         Some((area, Change { ln, interval: Interval { low: ln - half, high: ln + half } }))
     }
 
-    /// How much worse a line is than an area; `None` where that is told.
+    /// How much worse a line is than an area; `None` if that is significant.
     fn behind(&self, area: Area, line: Area) -> Option<f64> {
         let mean = |of: Area| self.sum(&self.levels, of) / of.size() as f64;
         let variance = |of: Area| self.sum(&self.shares, of) / (of.size() as f64).powi(2);
         let behind = self.side * (mean(area) - mean(line));
         let error = self.surface.fitted.sigma * (variance(area) + variance(line)).sqrt();
-        (behind <= (TOLD * error).max(WORTH)).then_some(behind)
+        (behind <= (MAX_LOSS_ERRORS * error).max(MIN_GAIN_LN)).then_some(behind)
     }
 
     /// The cell of an area with the best level.

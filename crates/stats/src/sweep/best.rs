@@ -13,7 +13,7 @@ const DRAWS: usize = 2000;
 /// Comparison with the best (Hsu 1984): a cell may be the best unless another is better by more
 /// than the one-sided 95 % limit of the largest of all differences from one cell, so that the true
 /// best is among them in 95 % of sweeps. The limit is drawn from the residuals with the cells' own
-/// numbers of looks. Cells `0..cells`, the best first; empty for [`Better::Neither`].
+/// numbers of observations. Cells `0..cells`, the best first; empty for [`Better::Neither`].
 pub fn best(points: &[Point], fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
     let sign = match better {
         Better::Higher => 1.0,
@@ -65,8 +65,8 @@ fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f
     counts.iter().map(of).collect()
 }
 
-/// Simulated sweeps in which nothing differs: the levels of cells with so many looks each, which
-/// have the standard deviation 1, and the estimate of that.
+/// Simulated sweeps in which nothing differs: the levels of cells with this many observations each,
+/// which have the standard deviation 1, and the estimate of that.
 pub fn draws(
     counts: &[usize],
     residuals: &[f64],
@@ -75,12 +75,13 @@ pub fn draws(
     sweeps: usize,
 ) -> impl Iterator<Item = (Vec<f64>, f64)> {
     let mut rng = Rng::with_seed(seed);
-    // The estimate of the noise that the differences will be held against (Wilson & Hilferty 1931).
+    // The estimate of the noise that the differences will be compared with (Wilson & Hilferty
+    // 1931).
     let part = 2.0 / (9.0 * freedom);
     (0..sweeps).map(move |_| {
         let mut level = |n: &usize| {
-            let looks = (0..*n).map(|_| residuals[rng.usize(..residuals.len())]);
-            looks.sum::<f64>() / (*n).max(1) as f64
+            let observations = (0..*n).map(|_| residuals[rng.usize(..residuals.len())]);
+            observations.sum::<f64>() / (*n).max(1) as f64
         };
         let levels = counts.iter().map(&mut level).collect();
         let estimate = (1.0 - part + part.sqrt() * normal(&mut rng)).max(0.05).powf(1.5);

@@ -1,7 +1,7 @@
 //! Does any cell differ from any other?
 
-use super::asked::{Answer, Asked};
 use super::fit::Fit;
+use super::hypotheses::{Hypothesis, TestResult};
 use crate::tails::chi_square_above;
 
 /// Whether the knobs matter.
@@ -13,8 +13,8 @@ pub struct Matters {
     pub yes: bool,
     /// Logarithm of the highest over the lowest cell, less what noise alone adds to it; from 0.
     pub spread: f64,
-    /// Logarithm of the smallest ratio of two cells (all others between them) that these looks
-    /// would have told in about four of five cases.
+    /// Logarithm of the smallest ratio of two cells (all others between them) that these
+    /// observations would have detected in about four of five cases.
     pub floor: f64,
 }
 
@@ -22,12 +22,13 @@ pub struct Matters {
 /// 15 points of it.
 const POWER: f64 = 0.95;
 
-pub fn matters(cells: usize, fitted: &Fit, answers: &[Answer]) -> Matters {
+pub fn matters(cells: usize, fitted: &Fit, test_results: &[TestResult]) -> Matters {
     // Of one knob, all cells are its values.
-    let any = answers.iter().rfind(|answer| answer.asked == Asked::Any).or(answers.first());
+    let any =
+        test_results.iter().rfind(|answer| answer.hypothesis == Hypothesis::Any).or(test_results.first());
     Matters {
         p: any.map_or(1.0, |any| any.p),
-        yes: answers.iter().any(Answer::is_yes),
+        yes: test_results.iter().any(TestResult::is_yes),
         spread: spread(cells, fitted),
         floor: any.and_then(|any| any.floor).unwrap_or(f64::INFINITY),
     }
@@ -50,7 +51,7 @@ fn spread(cells: usize, fitted: &Fit) -> f64 {
 
 /// The difference of two levels at which a test of all at `alpha` has its [`POWER`]: two of k
 /// levels apart by d have the noncentrality `d² / 2 se²` with k - 1 degrees of freedom (power by
-/// Patnaik 1949). `counts`: looks of each level.
+/// Patnaik 1949). `counts`: observations of each level.
 pub fn floor(counts: &[usize], sigma: f64, alpha: f64) -> f64 {
     let counts: Vec<f64> = counts.iter().map(|n| *n as f64).filter(|n| *n > 0.0).collect();
     let freedom = counts.len() as f64 - 1.0;

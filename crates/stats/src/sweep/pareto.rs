@@ -5,7 +5,7 @@ use model::Better;
 
 /// A setting's values of two metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot {
+pub struct ParetoPoint {
     pub cell: usize,
     /// In the metrics' units.
     pub values: [f64; 2],
@@ -18,10 +18,10 @@ pub struct Spot {
 /// that; the noise of a difference is the root of the sum of squares of the two half-widths that
 /// face each other. A metric without a better side decides nothing. Spots with a value that is not
 /// a number are left out.
-pub fn pareto(spots: &[Spot], better: [Better; 2]) -> Vec<usize> {
-    let known: Vec<&Spot> =
+pub fn pareto(spots: &[ParetoPoint], better: [Better; 2]) -> Vec<usize> {
+    let known: Vec<&ParetoPoint> =
         spots.iter().filter(|spot| spot.values.iter().all(|value| value.is_finite())).collect();
-    let dominates = |one: &Spot, other: &Spot| {
+    let dominates = |one: &ParetoPoint, other: &ParetoPoint| {
         let sides = [0, 1].map(|metric| {
             (
                 surely_better(one, other, metric, better[metric]),
@@ -40,7 +40,7 @@ pub fn pareto(spots: &[Spot], better: [Better; 2]) -> Vec<usize> {
     if free.is_empty() { known.iter().map(|spot| spot.cell).collect() } else { free }
 }
 
-fn surely_better(one: &Spot, other: &Spot, metric: usize, better: Better) -> bool {
+fn surely_better(one: &ParetoPoint, other: &ParetoPoint, metric: usize, better: Better) -> bool {
     let (high, low) = match better {
         Better::Higher => (one, other),
         Better::Lower => (other, one),

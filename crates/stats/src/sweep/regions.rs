@@ -16,7 +16,7 @@ pub enum Kind {
     Fall,
     /// Ups and downs beyond the noise.
     Ragged,
-    /// No step that can be told from noise.
+    /// No step that can be distinguished from noise.
     Flat,
 }
 
@@ -53,7 +53,7 @@ pub struct Segment {
 
 /// Two cells nearer than about three times this (as logarithms) are never a step, however small the
 /// noise.
-const LEAST: f64 = 0.005;
+const MIN_STEP_LN: f64 = 0.005;
 /// Prices, in squares of errors: of a piece with its level, of each further level of a fall and of
 /// a ragged piece, of an odd cell, of a fall of two cells only. Chosen on simulated sweeps (seed
 /// 7).
@@ -65,8 +65,8 @@ const SHORT: f64 = 7.0;
 /// A change of which more than this share comes in one step is no fall.
 const AT_ONCE: f64 = 0.9;
 
-/// The pieces of a curve, or of a row or column of a map. Cells without looks are passed over: they
-/// lie in the piece around them. Empty where no cell has looks.
+/// The pieces of a curve, or of a row or column of a map. Cells without observations are passed
+/// over: they lie in the piece around them. Empty where no cell has observations.
 pub fn segments(line: &[Option<Level>]) -> Vec<Segment> {
     cut(&line.iter().copied().map(known).collect::<Vec<Known>>())
 }
@@ -75,7 +75,7 @@ pub fn segments(line: &[Option<Level>]) -> Vec<Segment> {
 type Known = Option<(f64, f64)>;
 
 fn known(level: Option<Level>) -> Known {
-    level.map(|level| (level.ln, level.error.powi(2) + LEAST * LEAST))
+    level.map(|level| (level.ln, level.error.powi(2) + MIN_STEP_LN * MIN_STEP_LN))
 }
 
 /// The cheapest way to cut a line.
@@ -109,7 +109,7 @@ fn cut(line: &[Known]) -> Vec<Segment> {
         to = from;
     }
     pieces.reverse();
-    // What lies between two pieces without looks belongs to the first.
+    // What lies between two pieces without observations belongs to the first.
     for index in 1..pieces.len() {
         pieces[index - 1].to = pieces[index].from - 1;
     }

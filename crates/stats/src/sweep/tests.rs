@@ -6,28 +6,35 @@ use super::*;
 use crate::noise::normal;
 use crate::ranks::shuffled;
 
-/// Looks at a curve of levels (as logarithms), in random order with the control between.
-fn looks(levels: &[f64], control: usize, passes: u32, noise: f64, seed: u64) -> Vec<Look> {
+/// Observations at a curve of levels (as logarithms), in random order with the control between.
+fn observations(levels: &[f64], control: usize, passes: u32, noise: f64, seed: u64) -> Vec<Observation> {
     let mut rng = Rng::with_seed(seed);
-    let mut looks = Vec::new();
+    let mut observations = Vec::new();
     for pass in 0..passes {
         let mut order = shuffled(levels.len(), &mut rng);
         order.insert(0, control);
         for cell in order {
             let level = levels.get(cell).copied().unwrap_or(0.0);
             let value = 3.0 * (level + noise * normal(&mut rng)).exp();
-            looks.push(Look { cell, pass, at: 100.0 * looks.len() as f64, value });
+            observations.push(Observation { cell, pass, at: 100.0 * observations.len() as f64, value });
         }
     }
-    looks
+    observations
 }
 
 fn curve(columns: usize) -> Shape {
     Shape { columns, rows: 1 }
 }
 
-fn asked(shape: Shape, control: usize, looks: &[Look]) -> Option<Surface> {
-    surface(&Question { shape, knobs: [Knob::default(); 2], control, looks, better: Better::Lower, seed: 1 })
+fn asked(shape: Shape, control: usize, observations: &[Observation]) -> Option<Surface> {
+    surface(&Question {
+        shape,
+        knobs: [Knob::default(); 2],
+        control,
+        observations,
+        better: Better::Lower,
+        seed: 1,
+    })
 }
 
 fn exact(levels: &[f64]) -> Vec<Option<Level>> {
@@ -35,12 +42,12 @@ fn exact(levels: &[f64]) -> Vec<Option<Level>> {
     levels.iter().map(|ln| Some(Level { ln: *ln, interval: interval(*ln), error: 0.01, n: 4 })).collect()
 }
 
-/// min_granularity over 1 to 30 ms as the published investigation tells it: steep fall, ragged,
+/// min_granularity over 1 to 30 ms as the published investigation reports it: steep fall, ragged,
 /// flat.
 #[test]
 fn the_published_regions() {
     let levels = [0.6, 0.42, 0.25, 0.08, -0.02, 0.09, -0.03, 0.08, -0.04, 0.07, 0.0, 0.0, 0.0, 0.0, 0.0];
-    let shown = asked(curve(15), 15, &looks(&levels, 15, 5, 0.01, 3)).expect("five passes");
+    let shown = asked(curve(15), 15, &observations(&levels, 15, 5, 0.01, 3)).expect("five passes");
     assert!(shown.matters.yes && shown.matters.p < 0.01, "{:?}", shown.matters);
     let kinds: Vec<Kind> = shown.regions.iter().map(|region| region.kind).collect();
     assert_eq!(kinds, [Kind::Fall, Kind::Ragged, Kind::Flat], "{:?}", shown.regions);
@@ -56,13 +63,13 @@ fn the_published_regions() {
 #[test]
 fn a_step_of_the_machine_is_taken_out() {
     let levels = [0.0, 0.05, 0.1, 0.1];
-    let mut with = looks(&levels, 1, 6, 0.005, 5);
+    let mut with = observations(&levels, 1, 6, 0.005, 5);
     let half = with.len() / 2 + 2;
-    with[half..].iter_mut().for_each(|look| look.value *= 1.2);
+    with[half..].iter_mut().for_each(|one| one.value *= 1.2);
     with[7].value *= 1.5;
     let shown = asked(curve(4), 1, &with).expect("six passes");
     assert!((shown.drift - 0.2).abs() < 0.02 && shown.aside == 1, "{} {}", shown.drift, shown.aside);
-    let ln = |cell: usize| shown.levels[cell].expect("looks").ln;
+    let ln = |cell: usize| shown.levels[cell].expect("observations").ln;
     assert!((ln(0) + 0.05).abs() < 0.012 && ln(1) == 0.0 && (ln(3) - 0.05).abs() < 0.012);
     assert_eq!(shown.best, [0]);
 }
@@ -141,56 +148,58 @@ fn level_areas_end_at_a_step() {
 #[test]
 fn nothing_is_said_of_nothing() {
     assert_eq!(asked(curve(3), 0, &[]), None);
-    let good = looks(&[0.0, 0.1, 0.2], 0, 3, 0.01, 1);
+    let good = observations(&[0.0, 0.1, 0.2], 0, 3, 0.01, 1);
     assert!(asked(curve(3), 0, &good).is_some());
     // The control was never visited; there is but one cell; each cell was seen once only.
     assert_eq!(asked(curve(3), 3, &good), None);
-    let one: Vec<Look> = good.iter().filter(|look| look.cell == 0).copied().collect();
+    let one: Vec<Observation> = good.iter().filter(|one| one.cell == 0).copied().collect();
     assert_eq!(asked(curve(3), 0, &one), None);
-    let once: Vec<Look> = good.iter().filter(|look| look.pass == 0).skip(1).copied().collect();
+    let once: Vec<Observation> = good.iter().filter(|one| one.pass == 0).skip(1).copied().collect();
     assert_eq!(asked(curve(3), 0, &once), None);
     for bad in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
         let mut more = good.clone();
-        more.push(Look { cell: 1, pass: 9, at: 1e9, value: bad });
+        more.push(Observation { cell: 1, pass: 9, at: 1e9, value: bad });
         assert_eq!(asked(curve(3), 0, &more), asked(curve(3), 0, &good));
     }
     // Equal values have no noise at all, and differ from nothing.
-    let equal: Vec<Look> = good.iter().map(|look| Look { value: 2.0, ..*look }).collect();
-    let shown = asked(curve(3), 0, &equal).expect("looks");
+    let equal: Vec<Observation> = good.iter().map(|one| Observation { value: 2.0, ..*one }).collect();
+    let shown = asked(curve(3), 0, &equal).expect("observations");
     assert!(!shown.matters.yes && shown.noise == 0.0 && shown.regions.len() == 1);
 }
 
 /// A sweep of slice × policy as it was met: batch faster in four of five columns, and no two cells
-/// told apart.
+/// distinguished.
 #[test]
 fn the_question_that_was_asked_comes_before_single_cells() {
     let per_cent = [1.4, 6.6, 3.1, 2.2, 5.0, -4.9, -6.1, -3.7, 1.2, -7.3];
     let levels = per_cent.map(|change: f64| (1.0 + change / 100.0).ln());
-    let mut looks = looks(&levels, 10, 6, 0.09, 11);
+    let mut observations = observations(&levels, 10, 6, 0.09, 11);
     // The cells' means are those that were seen.
     for (cell, level) in levels.iter().enumerate() {
-        let own = |look: &&Look| look.cell == cell;
-        let mean = looks.iter().filter(own).map(|look| (look.value / 3.0).ln()).sum::<f64>() / 6.0;
+        let own = |one: &&Observation| one.cell == cell;
+        let mean = observations.iter().filter(own).map(|one| (one.value / 3.0).ln()).sum::<f64>() / 6.0;
         let to = (level - mean).exp();
-        looks.iter_mut().filter(|look| look.cell == cell).for_each(|look| look.value *= to);
+        observations.iter_mut().filter(|one| one.cell == cell).for_each(|one| one.value *= to);
     }
     let slices = [0.0, 1.0, 2.0, 3.0, 4.0];
     let knobs = [Knob { before: 0, places: Some(&slices) }, Knob::default()];
     let shape = Shape { columns: 5, rows: 2 };
-    let question = Question { shape, knobs, control: 10, looks: &looks, better: Better::Lower, seed: 1 };
+    let question =
+        Question { shape, knobs, control: 10, observations: &observations, better: Better::Lower, seed: 1 };
     let shown = surface(&question).expect("six passes");
-    let asked: Vec<(Asked, bool)> = shown.answers.iter().map(|own| (own.asked, own.is_yes())).collect();
-    let policy = Asked::Main { axis: 1 };
-    let silent = [Asked::Main { axis: 0 }, Asked::Trend { axis: 0 }];
-    let expected = [silent[0], silent[1], policy, Asked::Together, Asked::Any]
-        .map(|own| (own, [policy, Asked::Any].contains(&own)));
-    assert_eq!(asked, expected, "{:?}", shown.answers);
-    let batch = shown.answers[2].effects[1].expect("both rows");
+    let asked: Vec<(Hypothesis, bool)> =
+        shown.test_results.iter().map(|own| (own.hypothesis, own.is_yes())).collect();
+    let policy = Hypothesis::Main { axis: 1 };
+    let silent = [Hypothesis::Main { axis: 0 }, Hypothesis::Trend { axis: 0 }];
+    let expected = [silent[0], silent[1], policy, Hypothesis::Interaction, Hypothesis::Any]
+        .map(|own| (own, [policy, Hypothesis::Any].contains(&own)));
+    assert_eq!(asked, expected, "{:?}", shown.test_results);
+    let batch = shown.test_results[2].effects[1].expect("both rows");
     assert!((batch.value + 0.078).abs() < 0.002 && batch.interval().high < -0.02, "{batch:?}");
-    assert_eq!(shown.answers[2].effects[0].map(|other| other.value), Some(0.0));
-    // Of single cells only a huge difference would have been told, and none is.
+    assert_eq!(shown.test_results[2].effects[0].map(|other| other.value), Some(0.0));
+    // Of single cells only a huge difference would have been reported, and none is.
     assert!(shown.matters.yes && shown.matters.p > 0.01 && shown.matters.floor > 0.25, "{:?}", shown.matters);
-    let seen: Vec<f64> = [1, 2].map(|own| shown.answers[own].floor.expect("a number")).to_vec();
+    let seen: Vec<f64> = [1, 2].map(|own| shown.test_results[own].floor.expect("a number")).to_vec();
     assert!(seen.iter().all(|seen| (0.05..0.13).contains(seen)), "{seen:?}");
 }
 
@@ -198,12 +207,20 @@ fn the_question_that_was_asked_comes_before_single_cells() {
 fn trends_go_by_the_places_of_values_and_interactions_are_no_main_effects() {
     let shape = Shape { columns: 4, rows: 2 };
     let ask = |levels: &[f64], places: &[f64]| {
-        let looks = looks(levels, 8, 6, 0.01, 3);
+        let observations = observations(levels, 8, 6, 0.01, 3);
         let knobs = [Knob { before: 1, places: Some(places) }, Knob::default()];
-        let question = Question { shape, knobs, control: 8, looks: &looks, better: Better::Lower, seed: 1 };
-        surface(&question).expect("six passes").answers
+        let question = Question {
+            shape,
+            knobs,
+            control: 8,
+            observations: &observations,
+            better: Better::Lower,
+            seed: 1,
+        };
+        surface(&question).expect("six passes").test_results
     };
-    let yes = |answers: &[Answer]| -> Vec<bool> { answers.iter().map(Answer::is_yes).collect() };
+    let yes =
+        |test_results: &[TestResult]| -> Vec<bool> { test_results.iter().map(TestResult::is_yes).collect() };
     // Named out of order: 2, 0, 3, 1.
     let rising = [0.2, 0.0, 0.3, 0.1, 0.2, 0.0, 0.3, 0.1];
     let found = ask(&rising, &[2.0, 0.0, 3.0, 1.0]);
@@ -219,7 +236,7 @@ fn trends_go_by_the_places_of_values_and_interactions_are_no_main_effects() {
 
 #[test]
 fn trade_offs() {
-    let spot = |cell: usize, a: f64, b: f64| Spot {
+    let spot = |cell: usize, a: f64, b: f64| ParetoPoint {
         cell,
         values: [a, b],
         intervals: [a, b].map(|value| Interval { low: value - 1.0, high: value + 1.0 }),
@@ -235,19 +252,19 @@ fn trade_offs() {
     assert_eq!(pareto(&spots, [Better::Neither, Better::Higher]), [3]);
 }
 
-/// A map of 6 × 4 with its looks: levels by row and column, the control beside it or in it.
-fn map_looks(level: impl Fn(usize, usize) -> f64, control: usize, noise: f64, seed: u64) -> Vec<Look> {
+/// A map of 6 × 4 with its observations: levels by row and column, the control beside it or in it.
+fn map_looks(level: impl Fn(usize, usize) -> f64, control: usize, noise: f64, seed: u64) -> Vec<Observation> {
     let levels: Vec<f64> = (0..24).map(|cell| level(cell / 6, cell % 6)).collect();
-    looks(&levels, control, 8, noise, seed)
+    observations(&levels, control, 8, noise, seed)
 }
 
-fn advised(control: usize, target: &[Look], response: &[Look]) -> Advice {
+fn advised(control: usize, target: &[Observation], response: &[Observation]) -> Advice {
     let shape = Shape { columns: 6, rows: 4 };
-    let question = |looks| Question {
+    let question = |observations| Question {
         shape,
         knobs: [Knob::default(); 2],
         control,
-        looks,
+        observations,
         better: Better::Lower,
         seed: 1,
     };
@@ -290,9 +307,9 @@ fn what_is_sure_of_no_gain_is_left_as_it_is() {
     assert_eq!(advised(24, &flat, &flat), Advice::default());
     assert_eq!(advised(24, &noisy, &flat), Advice::default());
     // All settings are better than the one that was there, which is none of them.
-    let all: Vec<Look> = flat
+    let all: Vec<Observation> = flat
         .iter()
-        .map(|look| Look { value: look.value * if look.cell == 24 { 1.3 } else { 1.0 }, ..*look })
+        .map(|one| Observation { value: one.value * if one.cell == 24 { 1.3 } else { 1.0 }, ..*one })
         .collect();
     let found = advised(24, &all, &flat).target.expect("a gain");
     assert_eq!((found.area.columns, found.area.rows), ([0, 5], [0, 3]));
@@ -305,22 +322,22 @@ fn what_is_sure_of_no_gain_is_left_as_it_is() {
 #[test]
 fn what_would_be_seen_needs_no_answers_and_falls_with_the_looks() {
     let shape = Shape { columns: 6, rows: 4 };
-    let looks = map_looks(|row, _| 0.1 * row as f64, 24, 0.05, 8);
-    let ask = |looks| {
+    let observations = map_looks(|row, _| 0.1 * row as f64, 24, 0.05, 8);
+    let ask = |observations| {
         let question = Question {
             shape,
             knobs: [Knob::default(); 2],
             control: 24,
-            looks,
+            observations,
             better: Better::Lower,
             seed: 1,
         };
-        let quick = seen(&question).expect("a number");
-        assert_eq!(Some(quick), surface(&question).and_then(|shown| shown.seen()));
+        let quick = detectable_effect(&question).expect("a number");
+        assert_eq!(Some(quick), surface(&question).and_then(|shown| shown.detectable_effect()));
         quick
     };
-    let all = ask(&looks);
-    let half: Vec<Look> = looks.iter().filter(|look| look.pass < 4).copied().collect();
+    let all = ask(&observations);
+    let half: Vec<Observation> = observations.iter().filter(|one| one.pass < 4).copied().collect();
     assert!((1.2..1.7).contains(&(ask(&half) / all)), "{all}");
     assert!((0.02..0.1).contains(&all), "{all}");
 }

@@ -6,7 +6,7 @@ use super::{CONTEXT, Test};
 use model::vocabulary::unixbench::rule::MORE_THAN_COPIES;
 use model::{Fact, Finding};
 
-/// The same calls by one task: what a pipe costs without anybody to be woken.
+/// The same calls by one task: what a pipe costs without anyone to be woken.
 pub const ALONE: &str = "pipe";
 
 /// A row is odd from this ratio of ratios on: between five real machines of several CPUs
@@ -15,14 +15,14 @@ pub const ALONE: &str = "pipe";
 const APART: f64 = 1.5;
 
 /// Fewer rows than this make no group to be far from.
-const LEAST_ROWS: usize = 6;
+const MIN_ROWS: usize = 6;
 
 /// Robust distance from the group from which on a row is odd without a relative, in scatters of the
 /// group.
-const FAR: f64 = 5.0;
+const OUTLIER_ERRORS: f64 = 5.0;
 
 /// The scatter that a group is given at least, ln: that of single scores between equal machines.
-const LEAST_SCATTER: f64 = 0.05;
+const MIN_SCATTER: f64 = 0.05;
 
 /// MAD to standard deviation of a normal distribution.
 const MAD_SCALE: f64 = 1.4826;
@@ -33,7 +33,7 @@ pub struct RowRatio {
     pub test: &'static Test,
     /// The second score over the first, above 0.
     pub ratio: f64,
-    /// Half-width of its 95 % interval, ln; 0 where nothing tells it.
+    /// Half-width of its 95 % interval, ln; 0 if nothing reports it it.
     pub half: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct OddRow {
 /// least 5 %); of one task's rows nothing is said, since between equal runs of a shared host single
 /// ones differ twofold. Intervals, where there are some, must leave that distance.
 pub fn odd_rows(rows: &[RowRatio]) -> Vec<OddRow> {
-    if rows.len() < LEAST_ROWS {
+    if rows.len() < MIN_ROWS {
         return Vec::new();
     }
     let judged = |row: &RowRatio| {
@@ -66,7 +66,7 @@ pub fn odd_rows(rows: &[RowRatio]) -> Vec<OddRow> {
             rows.iter().filter(|other| other.test != row.test).map(|other| other.ratio.ln()).collect();
         let middle = median(&others)?;
         let off: Vec<f64> = others.iter().map(|own| (own - middle).abs()).collect();
-        let scatter = (MAD_SCALE * median(&off)?).max(LEAST_SCATTER);
+        let scatter = (MAD_SCALE * median(&off)?).max(MIN_SCATTER);
         Some((middle, (row.ratio.ln() - middle) / scatter))
     };
     let apart = |one: &RowRatio, other: f64, half: f64| {
@@ -79,7 +79,7 @@ pub fn odd_rows(rows: &[RowRatio]) -> Vec<OddRow> {
             let nearer = (relative.ratio.ln() - middle).abs() < (row.ratio.ln() - middle).abs();
             nearer && apart(row, relative.ratio.ln(), relative.half)
         });
-        let far = row.test.placed && distance.abs() >= FAR && apart(row, middle, 0.0);
+        let far = row.test.placed && distance.abs() >= OUTLIER_ERRORS && apart(row, middle, 0.0);
         (far || relative.is_some()).then(|| OddRow {
             row: *row,
             relative: relative.copied(),
@@ -117,7 +117,7 @@ impl Handover {
 /// A rise of scores above what copies can give by less than this share is scatter.
 const SCATTER: f64 = 0.1;
 
-/// A test whose many copies did more than so many times the work of one.
+/// A test whose many copies did more than this many times the work of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beyond {
     test: &'static Test,
@@ -146,7 +146,7 @@ impl Beyond {
     }
 }
 
-/// What is said of such tests, of a run and of an imported report alike; `None` without any.
+/// What is said about such tests, of a run and of an imported report alike; `None` without any.
 pub fn more_than_copies(rows: &[Beyond]) -> Option<Finding> {
     let most = rows.iter().max_by(|one, other| one.times.total_cmp(&other.times))?;
     let placed = rows.iter().find(|row| row.test.name == CONTEXT);

@@ -209,7 +209,7 @@ mod tests {
     use crate::{Series, analyse};
     use model::{Case, Form as Values, Metric, Params, Placement, Verdict};
 
-    /// Twenty times the baseline in every test, by so many processes around it; context switching
+    /// Twenty times the baseline in every test, by this many processes around it; context switching
     /// pinned at forty.
     fn judged(name: &str, placement: &'static str, copies: u64, times: f64) -> Judged {
         let test = TESTS.iter().find(|test| test.name == name).expect("a test");

@@ -1,4 +1,4 @@
-//! The observer on machines made of files.
+//! The observer on hosts made of files.
 
 use super::*;
 
@@ -12,7 +12,7 @@ impl Tree {
     fn file(&self, path: &str, text: &str) -> &Tree {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        // In place, as sysfs has it: the observer keeps files open.
+        // Written in place, as in sysfs: the observer keeps files open.
         std::fs::write(path, format!("{text}\n")).expect("written");
         self
     }
@@ -21,8 +21,8 @@ impl Tree {
         self.file(&format!("sys/devices/system/cpu/cpu{cpu}/{file}"), text)
     }
 
-    fn open(&self, known: Known) -> Observer {
-        Observer::open(self.0.path(), &(0..2).collect(), known)
+    fn open(&self, host: HostFacts) -> Observer {
+        Observer::open(self.0.path(), &(0..2).collect(), host)
     }
 }
 
@@ -31,20 +31,19 @@ fn line<'a>(lines: &'a [TimeLine], subject: &str, name: &str) -> &'a TimeLine {
     found.unwrap_or_else(|| panic!("no {subject} {name}: {lines:#?}"))
 }
 
-/// A look as if half a second had passed.
-fn look(observer: &mut Observer, at_ms: f64) {
-    observer.last = None;
-    let own = affinity::allowed().expect("affinity").first();
-    observer.off = own;
-    observer.look(at_ms);
+/// Takes a sample as if half a second had passed.
+fn sample(observer: &mut Observer, at_ms: f64) {
+    observer.last_sample = None;
+    observer.sampling_cpu = affinity::allowed().expect("affinity").first();
+    observer.sample_if_due(at_ms);
 }
 
 #[test]
-fn a_machine_that_tells_nothing_says_why() {
+fn each_missing_source_has_a_reason() {
     let tree = Tree::new();
-    let mut observer = tree.open(Known { guest: true, ..Known::default() });
+    let mut observer = tree.open(HostFacts { guest: true, ..HostFacts::default() });
     observer.begin(&CpuSet::one(1), Some(0));
-    look(&mut observer, 1.0);
+    sample(&mut observer, 1.0);
     observer.end(2.0);
     let (lines, events) = observer.take();
     assert!(events.is_empty() && lines.iter().all(|line| line.value.is_empty()), "{lines:#?}");
@@ -61,7 +60,7 @@ fn a_machine_that_tells_nothing_says_why() {
 }
 
 #[test]
-fn everything_that_a_machine_can_tell() {
+fn every_source_is_sampled() {
     let tree = Tree::new();
     for cpu in 0..2 {
         tree.cpu(cpu, "cpufreq/scaling_cur_freq", "1366960").cpu(cpu, "cpufreq/scaling_max_freq", "2500000");
@@ -77,7 +76,7 @@ fn everything_that_a_machine_can_tell() {
     tree.file("sys/class/hwmon/hwmon0/temp1_crit", "100000");
     let traffic = "sys/fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes";
     tree.file(traffic, "1000");
-    // As the device has it: eight bytes at the register's number.
+    // As in the device: eight bytes at the register's number.
     let registers = |multiplier: u64| {
         let mut bytes = vec![0; 0x1a0];
         bytes[PERF_STATUS as usize..].copy_from_slice(&(multiplier << 8 | 9346 << 32).to_le_bytes());
@@ -88,10 +87,10 @@ fn everything_that_a_machine_can_tell() {
     std::fs::write(tree.0.path().join("dev/cpu/0/msr"), registers(13)).expect("written");
     std::fs::write(&device, registers(13)).expect("written");
 
-    let mut observer = tree.open(Known { base_ghz: Some(2.5), guest: false });
+    let mut observer = tree.open(HostFacts { base_ghz: Some(2.5), guest: false });
     observer.begin(&CpuSet::one(1), Some(0));
     for turn in 0..5 {
-        look(&mut observer, f64::from(turn));
+        sample(&mut observer, f64::from(turn));
     }
     tree.cpu(1, "cpufreq/scaling_cur_freq", "3050320").cpu(1, "cpufreq/scaling_governor", "performance");
     tree.cpu(1, "cpuidle/state2/time", "900000000");
@@ -101,13 +100,13 @@ fn everything_that_a_machine_can_tell() {
     std::thread::sleep(Duration::from_millis(5));
     observer.period = Duration::from_millis(1);
     for turn in 5..10 {
-        look(&mut observer, f64::from(turn));
+        sample(&mut observer, f64::from(turn));
     }
     observer.end(11.0);
     let (lines, events) = observer.take();
     let of_registers = |subject: &str| [TimeLine::MULTIPLIER, TimeLine::VOLTAGE].contains(&subject);
-    let can_be_told = |line: &TimeLine| cfg!(target_arch = "x86_64") || !of_registers(&line.subject);
-    assert!(!lines.iter().any(|line| can_be_told(line) && line.missing.is_some()), "{lines:#?}");
+    let exists_here = |line: &TimeLine| cfg!(target_arch = "x86_64") || !of_registers(&line.subject);
+    assert!(!lines.iter().any(|line| exists_here(line) && line.missing.is_some()), "{lines:#?}");
     assert_eq!(line(&lines, TimeLine::CLOCK, "by cpufreq").value, [1.36696, 3.05032]);
     assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").value, [2.5; 10]);
     assert_eq!(line(&lines, TimeLine::TEMPERATURE, "coretemp Package").value, [62.0, 73.0]);
@@ -121,41 +120,41 @@ fn everything_that_a_machine_can_tell() {
         assert!(volts.iter().all(|volts| (volts - 1.1409).abs() < 1e-3), "{volts:?}");
     }
     let deep = line(&lines, TimeLine::IDLE, "C6, measured").value[0];
-    assert_eq!(deep, 1.0, "more idle time than passed is all of it");
+    assert_eq!(deep, 1.0, "more idle time than wall time counts as all of it");
     assert_eq!(line(&lines, TimeLine::IDLE, "C0, running, measured").value, [0.0]);
-    // The other CPU did not idle in it.
+    // The other CPU was not in this state.
     assert!(
         line(&lines, TimeLine::IDLE, "C6, all").value.iter().any(|share| (0.4..=0.5).contains(share)),
         "{lines:#?}"
     );
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].text, "the governor of CPU 1 changed from powersave to performance");
-    assert!(observer.take().0.is_empty(), "each point is told once");
+    assert!(observer.take().0.is_empty(), "each point is returned once");
 }
 
 #[test]
-fn looks_are_rare_and_never_from_a_measured_cpu() {
+fn samples_are_rare_and_never_taken_by_a_measured_cpu() {
     let tree = Tree::new();
     tree.cpu(0, "cpufreq/scaling_max_freq", "2500000").cpu(0, "cpufreq/scaling_cur_freq", "2500000");
     let before = affinity::allowed().expect("affinity");
     let own = before.first().expect("a CPU");
-    let mut observer = tree.open(Known::default());
+    let mut observer = tree.open(HostFacts::default());
     observer.begin(&CpuSet::one(0), Some(own));
-    (0..100).for_each(|at| observer.look(f64::from(at)));
+    (0..100).for_each(|at| observer.sample_if_due(f64::from(at)));
     assert_eq!(affinity::allowed().expect("affinity"), before, "restored");
     let (lines, _) = observer.take();
-    assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").at_ms, [0.0], "one look in half a second");
+    assert_eq!(line(&lines, TimeLine::CLOCK, "highest allowed").at_ms, [0.0], "one sample in half a second");
     observer.begin(&CpuSet::one(0), None);
-    observer.last = None;
-    observer.look(1.0);
+    observer.last_sample = None;
+    observer.sample_if_due(1.0);
     observer.end(2.0);
-    assert!(observer.take().0.is_empty(), "no look at a core's clock without another CPU to look from");
+    assert!(observer.take().0.is_empty(), "no sample of a core's clock without another CPU to take it");
 }
 
 #[test]
-fn a_long_run_is_looked_at_less_often() {
+fn a_long_run_is_sampled_less_often() {
     let tree = Tree::new();
-    let mut observer = tree.open(Known::default());
+    let mut observer = tree.open(HostFacts::default());
     for at in 0..3500 {
         observer.note(TimeLine::CLOCK, "x", "GHz", f64::from(at), Some(1.0));
     }

@@ -1,13 +1,13 @@
-//! What each last-level cache moves to and from memory, by the monitoring of resctrl (Intel RDT,
-//! AMD QoS), and what each socket's memory controllers move, by their own counters.
+//! Memory traffic: of each last-level cache by resctrl monitoring (Intel RDT, AMD QoS), and of each
+//! socket by its memory controllers.
 
 use std::path::Path;
 use std::time::Instant;
 
 use super::controllers::Controllers;
-use super::sensors::{Word, numbered};
+use super::sensors::{SysfsFile, numbered};
 
-/// Counters of all domains, and what they were when last read.
+/// Counters of all domains with their last readings.
 pub struct Traffic {
     domains: Vec<Domain>,
     controllers: Option<Controllers>,
@@ -15,47 +15,48 @@ pub struct Traffic {
 
 struct Domain {
     name: String,
-    bytes: Word,
+    bytes: SysfsFile,
+    /// Time and bytes of the last reading.
     before: Option<(Instant, f64)>,
 }
 
-/// GB/s that no socket of today has: a counter that was reset or that overflowed.
-const MOST: f64 = 10_000.0;
+/// No socket has this bandwidth, GB/s: a higher rate shows a counter that was reset or overflowed.
+const MAX_RATE: f64 = 10_000.0;
 
 impl Traffic {
-    /// What is mounted under `root`; an error says why there is nothing, in words.
+    /// Opens the counters below `root`; the error says why there are none.
     pub fn open(root: &Path) -> Result<Traffic, String> {
         const MONITORING: &str = "sys/fs/resctrl/mon_data";
         let folder = root.join(MONITORING);
         let domain = |number: u32| {
-            // The kernel writes domains with two digits.
+            // The kernel names domains with two digits.
             let path = ["0", ""].map(|zero| folder.join(format!("mon_L3_{zero}{number}/mbm_total_bytes")));
-            let bytes = path.iter().find_map(|path| Word::open(path))?;
+            let bytes = path.iter().find_map(|path| SysfsFile::open(path))?;
             Some(Domain { name: format!("by resctrl, L3 domain {number}"), bytes, before: None })
         };
         let domains: Vec<Domain> = numbered(&folder, "mon_L3_", "").into_iter().filter_map(domain).collect();
         let controllers = Controllers::open(root);
         match (domains.is_empty(), controllers) {
             (true, Err(why)) => Err(format!(
-                "no mbm_total_bytes under /{MONITORING}: resctrl is not mounted, or this CPU does not count memory traffic; {why}"
+                "no mbm_total_bytes under /{MONITORING} (resctrl is not mounted, or the CPU does not count traffic); {why}"
             )),
             (_, controllers) => Ok(Traffic { domains, controllers: controllers.ok() }),
         }
     }
 
-    /// GB/s of each domain and of each socket's controllers since the last reading, which begins
-    /// with the second.
+    /// GB/s of each L3 domain and of each socket's controllers since the last reading; nothing at
+    /// the first one.
     pub fn read(&mut self) -> Vec<(String, f64)> {
         let rate = |domain: &mut Domain| {
             let (now, bytes) = (Instant::now(), domain.bytes.number()?);
             let (then, before) = domain.before.replace((now, bytes))?;
             let ns = (now - then).as_secs_f64() * 1e9;
             let rate = (bytes - before) / ns;
-            (0.0..MOST).contains(&rate).then(|| (domain.name.clone(), rate))
+            (0.0..MAX_RATE).contains(&rate).then(|| (domain.name.clone(), rate))
         };
         let domains = self.domains.iter_mut().filter_map(rate);
         let controllers = self.controllers.iter_mut().flat_map(Controllers::read);
-        let possible = |(_, rate): &(String, f64)| (0.0..MOST).contains(rate);
+        let possible = |(_, rate): &(String, f64)| (0.0..MAX_RATE).contains(rate);
         domains.chain(controllers.filter(possible)).collect()
     }
 }
@@ -86,6 +87,6 @@ mod tests {
         // 50 MB in 5 ms or more.
         assert!(read[0].1 > 0.0 && read[0].1 <= 10.0, "{read:?}");
         write("mon_L3_00", "5\n");
-        assert!(traffic.read().is_empty(), "a counter that went back tells nothing");
+        assert!(traffic.read().is_empty(), "a counter that went back gives no rate");
     }
 }

@@ -106,7 +106,7 @@ fn a_child_with_a_fault_of_ours() {
 
 #[test]
 fn a_child_without_memory() {
-    fails("selftest.no-memory", "out of memory: 4611686018427387904 bytes more are refused");
+    fails("selftest.no-memory", "out of memory: cannot allocate 4611686018427387904 bytes");
 }
 
 #[test]

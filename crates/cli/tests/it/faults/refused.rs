@@ -217,7 +217,7 @@ fn a_small_stack() {
     for limit in [64, 256, STACK / 1024 - 4] {
         for command in finished.verbs() {
             let ended = end(&mut limited(&format!("--stack={}", limit * 1024), &command));
-            ended.expect(3).says(&["the stack may not grow beyond", "ulimit -s 8192"]);
+            ended.expect(3).says(&["the stack is limited to", "ulimit -s 8192"]);
         }
     }
     // What is asked for is enough.

@@ -179,7 +179,7 @@ fn tried(test: &str, plant: &Plant, trials: usize, until: Option<&str>) -> Optio
     let mark = unique();
     let mut command = booting(&[], plant.machine, &["-name", "lab,debug-threads=on"], &script(trials, until));
     command.env("ASSAY_TEST", &mark).stdout(Stdio::piped()).stderr(Stdio::piped());
-    process::alone_in_a_session(&mut command);
+    process::in_new_session(&mut command);
     let lab = command.spawn().expect("lab/boot runs");
     let ended = thread::spawn(|| lab.wait_with_output().expect("lab/boot runs"));
     let cpus = || guest_cpus(&mark).filter(|(_, cpus)| cpus.len() == plant.host.len());

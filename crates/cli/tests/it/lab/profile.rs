@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use diagnose::shares::SharedOut;
+use diagnose::shares::EvaluatedProfile;
 use stats::factorial::{Effect, Main};
 
 use super::in_guest_with;
@@ -59,13 +59,13 @@ cat said >&2
 
 /// The knobs of the experiment that a guest left, and what each does to hackbench's time, as rows
 /// of a table.
-fn rows(folder: &Path, measured: impl FnOnce(&[String], &SharedOut)) -> String {
+fn rows(folder: &Path, measured: impl FnOnce(&[String], &EvaluatedProfile)) -> String {
     let run = runs::read(&runs::run_file(&folder.join("out")));
     assert!(run.summary.is_some() && run.visits.iter().all(|visit| visit.reason.is_none()));
     let factors = run.header.factors.as_ref().expect("an experiment");
     let names: Vec<String> = factors.factors.iter().map(|factor| factor.name.clone()).collect();
     let report = diagnose::diagnose(run);
-    let shared = report.shared_out().expect("shared out");
+    let shared = report.profile_effects().expect("shared out");
     let mut table = String::new();
     let change = |ln: f64| format!("{:+.1} %", (ln.exp() - 1.0) * 100.0);
     let mut row = |what: &str, effect: &Effect| {

@@ -286,7 +286,10 @@ fn bound_by_memory_is_said_by_experiment_only() {
     assert_eq!(words(&found), ["not_memory", "not_memory"], "{found:?}");
     let found = bounds(0.9, [0.99, 0.9]);
     assert_eq!(words(&found), ["unknown", "unknown"], "{found:?}");
-    assert!(found[0].1.contains("too close to tell (`assay rate --component bwaves,molecules"), "{found:?}");
+    assert!(
+        found[0].1.contains("too close to decide (`assay rate --component bwaves,molecules"),
+        "{found:?}"
+    );
     // Data that fit in caches: whatever the copies lose.
     let inside = footprint(64);
     assert_eq!(inside["rate_bounds"][0]["bound"], "caches");

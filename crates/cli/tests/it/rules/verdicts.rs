@@ -87,5 +87,5 @@ fn what_looks_slow_by_a_wider_class_is_said_and_decides_nothing() {
     let results = run.diagnosed();
     let word = results["verdict"]["word"].as_str().expect("a word");
     assert_ne!(word, "FAULTY", "{}", results["verdict"]);
-    assert_said(&results, word, "page fault look slow beside a wider class of hosts");
+    assert_said(&results, word, "page fault look slow compared with a wider class of hosts");
 }

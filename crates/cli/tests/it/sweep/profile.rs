@@ -84,7 +84,7 @@ fn interrupted_while_it_measures_pairs_it_goes_on_with_them() {
 
     // The pair of those that are felt is among the pairs.
     let diagnosis = diagnose::diagnose(whole);
-    let shares = &diagnosis.shared_out().expect("shared out").shares;
+    let shares = &diagnosis.profile_effects().expect("shared out").shares;
     assert!(shares.pairs.iter().any(|pair| pair.factors == FELT), "{shares:?}");
     for main in shares.mains.iter().filter(|main| FELT.contains(&main.factor)) {
         assert!(main.effect.interval.high < 0.0, "{shares:?}");

@@ -21,7 +21,8 @@ fn the_yield_and_the_gap_of_a_core() {
     let gap = study.gap().expect("a gap");
     assert!((gap.gap - 0.3).abs() < 0.02 && (gap.at - 0.5).abs() < 0.02, "{gap:?}");
     assert!(second.p99.as_ref().is_some_and(|ratio| (ratio.ratio - 1.6).abs() < 0.02));
-    let capacity = study.whole().and_then(Arm::curve).expect("a curve").capacity(1.0 - study.free);
+    let capacity =
+        study.whole().and_then(PlacementLevels::curve).expect("a curve").capacity(1.0 - study.free);
     assert!((capacity.most - 125.0).abs() < 2.0 && (capacity.kept - 100.0).abs() < 2.0, "{capacity:?}");
     // The used share by time with one and with both at work is what was done of what can be.
     for level in &study.pair().expect("siblings").levels {
@@ -69,8 +70,8 @@ fn the_check_and_the_table_never_contradict_each_other() {
         let levels = Levels::of(&diagnosis.series);
         let study = study(&diagnosis.run, &levels).expect("a study");
         let table: Vec<(f64, Sentence)> =
-            SAID.into_iter().filter_map(|says| Some((says, study.sentence(says)?))).collect();
-        assert_eq!(table.len(), SAID.len());
+            READ_CPU_SHARES.into_iter().filter_map(|says| Some((says, study.sentence(says)?))).collect();
+        assert_eq!(table.len(), READ_CPU_SHARES.len());
         let off = |says: f64, used: f64| (used - says).abs() > POINTS + 1e-9;
         let rule = ids::rule::SMT_CAPACITY;
         let found = diagnosis.findings.iter().find(|finding| finding.rule == rule.as_str());
@@ -128,8 +129,8 @@ fn the_bottom_line_is_of_the_same_curve_as_the_table() {
         assert!(between.low <= at && at <= between.high);
         // More CPU% is never less work, on a core whose idle threads are taken first.
         let used: Vec<f64> =
-            SAID.into_iter().filter_map(|says| Some(study.sentence(says)?.used().mid)).collect();
-        assert!(used.is_sorted() && used.len() == SAID.len(), "{used:?}");
+            READ_CPU_SHARES.into_iter().filter_map(|says| Some(study.sentence(says)?.used().mid)).collect();
+        assert!(used.is_sorted() && used.len() == READ_CPU_SHARES.len(), "{used:?}");
     }
 }
 
@@ -167,8 +168,11 @@ fn a_second_thread_that_takes_away_or_does_as_much_as_a_core_is_said() {
         let levels = Levels::of(&diagnosis.series);
         let study = study(&diagnosis.run, &levels).expect("a study");
         let used: Vec<Bounds> =
-            SAID.into_iter().filter_map(|says| Some(study.sentence(says)?.used())).collect();
-        assert!(used.len() == SAID.len() && used.iter().all(|used| used.hi <= 1.0 + 1e-9), "{s}: {used:?}");
+            READ_CPU_SHARES.into_iter().filter_map(|says| Some(study.sentence(says)?.used())).collect();
+        assert!(
+            used.len() == READ_CPU_SHARES.len() && used.iter().all(|used| used.hi <= 1.0 + 1e-9),
+            "{s}: {used:?}"
+        );
         assert!(used.windows(2).all(|two| two[0].mid <= two[1].mid), "{s}: {used:?}");
         (one.headline, one.cause, study.bottom_line().expect("a line"))
     };

@@ -1,12 +1,12 @@
-//! What a sweep ends with: what to set for throughput, for response and for both, which effect
-//! would have been seen, and what more time buys.
+//! The end of a sweep: settings for throughput, for response and for both, the smallest effect that
+//! would have been seen, and what more time gives.
 
-use super::{Charted, Facet, Swept, words};
+use super::{EvaluatedSweep, Facet, MetricGrid, words};
 use model::{Better, Sweep, percent};
 use stats::order::Interval;
-use stats::sweep::{Advised, WORSE_MOST};
+use stats::sweep::{Advised, MAX_RESPONSE_LOSS};
 
-/// Whom a recommendation is for.
+/// The use that a recommendation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The only metric of a sweep.
@@ -47,7 +47,7 @@ pub struct Recommendation {
 
 /// What to set, in the order of importance; empty where no metric has a better side.
 pub fn recommendations(sweep: &Sweep, facet: &Facet) -> Vec<Recommendation> {
-    let known = |charted: &Charted| charted.metric.better != Better::Neither;
+    let known = |charted: &MetricGrid| charted.metric.better != Better::Neither;
     let target = Some(&facet.target).filter(|target| known(target));
     let mut all = Vec::new();
     let purpose = if facet.response.is_some() { Purpose::Throughput } else { Purpose::Benchmark };
@@ -72,8 +72,8 @@ fn set(
     sweep: &Sweep,
     facet: &Facet,
     purpose: Purpose,
-    own: &Charted,
-    other: Option<&Charted>,
+    own: &MetricGrid,
+    other: Option<&MetricGrid>,
     advised: &Advised,
 ) -> String {
     let cells: Vec<usize> = advised.area.cells(sweep.shape()[0]).collect();
@@ -97,22 +97,22 @@ fn set(
     if purpose == Purpose::Compromise {
         text.push_str(&format!(
             ". This is the most throughput with a response at most {} worse",
-            percent(WORSE_MOST)
+            percent(MAX_RESPONSE_LOSS)
         ));
     }
     text
 }
 
-fn leave(sweep: &Sweep, facet: &Facet, purpose: Purpose, own: &Charted) -> String {
+fn leave(sweep: &Sweep, facet: &Facet, purpose: Purpose, own: &MetricGrid) -> String {
     let before = words::before(sweep);
     match (purpose, facet.advice.target.is_some()) {
         (Purpose::Compromise, true) => format!(
             "choose one of the two; where {} is better, the response may be more than {} worse",
             own.metric.title,
-            percent(WORSE_MOST)
+            percent(MAX_RESPONSE_LOSS)
         ),
         (Purpose::Compromise, false) => format!("leave it as it is ({before}): nothing gains throughput"),
-        _ => match own.surface.seen() {
+        _ => match own.surface.detectable_effect() {
             Some(seen) => format!(
                 "leave it as it is ({before}): no gain in {} above {} was seen",
                 own.metric.title,
@@ -151,12 +151,12 @@ pub struct Seen<'a> {
     pub more: Option<(f64, f64)>,
 }
 
-/// More than so many times the time that was spent is not within reach.
+/// A longer sweep than this many times the time spent is not proposed.
 const REACH: f64 = 8.0;
 
 /// Of one metric.
-pub fn seen<'a>(swept: &Swept, charted: &'a Charted) -> Option<Seen<'a>> {
-    let ln = charted.surface.seen()?;
+pub fn seen<'a>(swept: &EvaluatedSweep, charted: &'a MetricGrid) -> Option<Seen<'a>> {
+    let ln = charted.surface.detectable_effect()?;
     let asked = swept.sweep.effect;
     // What would be seen falls with the root of the time.
     let times = asked.map(|asked| (ln / asked.ln_1p()).powi(2));
@@ -173,14 +173,14 @@ pub fn seen<'a>(swept: &Swept, charted: &'a Charted) -> Option<Seen<'a>> {
 }
 
 /// All metrics' in a sentence or two.
-pub fn seen_words(swept: &Swept, facet: &Facet) -> String {
+pub fn seen_words(swept: &EvaluatedSweep, facet: &Facet) -> String {
     let all = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
     let each: Vec<String> = all.filter_map(|charted| seen_of(swept, charted)).collect();
     each.join(" ")
 }
 
 /// One metric's in a sentence or two.
-pub fn seen_of(swept: &Swept, charted: &Charted) -> Option<String> {
+pub fn seen_of(swept: &EvaluatedSweep, charted: &MetricGrid) -> Option<String> {
     let seen = seen(swept, charted)?;
     let mut text = format!("On {} an effect of {} would have been seen", seen.title, percent(seen.effect));
     if let Some((s, effect)) = seen.more {

@@ -1,6 +1,6 @@
 //! Curves of one knob with the other one fixed: their regions, and why they are so.
 
-use super::{Charted, Facet, words};
+use super::{Facet, MetricGrid, words};
 use model::{Sweep, percent};
 use stats::sweep::{Kind, Segment, segments};
 
@@ -25,7 +25,7 @@ pub struct Piece {
 
 /// Curves over each knob whose values are three numbers or more, with the other knob at the value
 /// that is advised, or that was there; none where the knobs do not matter.
-pub fn curves(sweep: &Sweep, facet: &Facet, charted: &Charted) -> Vec<Curve> {
+pub fn curves(sweep: &Sweep, facet: &Facet, charted: &MetricGrid) -> Vec<Curve> {
     let axes = 0..sweep.axes.len();
     let numbers = |axis: &usize| sweep.axes[*axis].numbers().is_some_and(|numbers| numbers.len() > 2);
     let advised = facet.advice.both.or(facet.advice.target).or(facet.advice.response);
@@ -66,7 +66,7 @@ fn along_words(sweep: &Sweep, axis: usize, segment: Segment) -> String {
 }
 
 /// What the metric does there, and why.
-fn what(charted: &Charted, segment: Segment, cells: &[usize]) -> String {
+fn what(charted: &MetricGrid, segment: Segment, cells: &[usize]) -> String {
     let ratios: Vec<f64> = cells.iter().filter_map(|cell| charted.ratio(*cell)).collect();
     let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ratios.iter().copied().fold(0.0, f64::max);

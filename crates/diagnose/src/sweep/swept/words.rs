@@ -1,12 +1,11 @@
-//! A sweep in words: settings, regions and why they are what they are, as far as the switch counts
-//! tell.
+//! A sweep in words: settings, regions, and their explanation by counts of context switches.
 
-use super::{Beside, Charted, TOGETHER};
+use super::{Covariate, MIN_RHO, MetricGrid};
 use model::sweep::Axis;
 use model::vocabulary::hackbench::metric as ids;
 use model::{Sweep, percent};
 use stats::sweep::fit::Contrast;
-use stats::sweep::{Answer, Asked, Kind, Region};
+use stats::sweep::{Hypothesis, Kind, Region, TestResult};
 
 /// A value of an axis as people say it: nanoseconds in µs, ms or s.
 pub fn value(axis: &Axis, value: &str) -> String {
@@ -40,7 +39,7 @@ pub fn setting(sweep: &Sweep, cell: usize) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The setting that was there before.
+/// The setting before the sweep.
 pub fn before(sweep: &Sweep) -> String {
     let each = sweep.axes.iter().map(|axis| {
         let own = axis.before.as_deref().map_or("unknown".to_string(), |own| value(axis, own));
@@ -64,9 +63,9 @@ pub fn change(ratio: f64) -> String {
     }
 }
 
-/// A cell beside the setting that was there before, with its interval: `18 % less (16 % less to 20
-/// % less)`.
-pub fn beside(charted: &Charted, cell: usize) -> String {
+/// A cell against the setting before the sweep, with its interval: `18 % less (16 % less to 20 %
+/// less)`.
+pub fn against_before(charted: &MetricGrid, cell: usize) -> String {
     let Some(ratio) = charted.ratio(cell) else { return "not measured".to_string() };
     if cell == charted.control {
         return "the setting before".to_string();
@@ -77,44 +76,44 @@ pub fn beside(charted: &Charted, cell: usize) -> String {
     }
 }
 
-/// What was asked of all visits together.
-pub fn asked(sweep: &Sweep, asked: Asked) -> String {
+/// A question to all visits together.
+pub fn asked(sweep: &Sweep, asked: Hypothesis) -> String {
     let of = |axis: usize| sweep.axes.get(axis).map_or("", name);
     match asked {
-        Asked::Main { axis } => of(axis).to_string(),
-        Asked::Trend { axis } => format!("trend along {}", of(axis)),
-        Asked::Together => format!("{} depending on {}", of(1), of(0)),
-        Asked::Any => "any two cells".to_string(),
+        Hypothesis::Main { axis } => of(axis).to_string(),
+        Hypothesis::Trend { axis } => format!("trend along {}", of(axis)),
+        Hypothesis::Interaction => format!("{} depending on {}", of(1), of(0)),
+        Hypothesis::Any => "any two cells".to_string(),
     }
 }
 
-/// What the visits say to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or what
+/// The answer to it: `batch 4.1 % less than other (6.0 % less to 2.2 % less)`, or the effect that
 /// would have been seen.
-pub fn answer(sweep: &Sweep, answer: &Answer) -> String {
+pub fn answer(sweep: &Sweep, answer: &TestResult) -> String {
     let seen = || answer.floor.map(|floor| percent(floor.exp() - 1.0));
-    match (answer.is_yes(), answer.asked) {
-        (false, Asked::Together | Asked::Any) => "no effect seen".to_string(),
+    match (answer.is_yes(), answer.hypothesis) {
+        (false, Hypothesis::Interaction | Hypothesis::Any) => "no effect seen".to_string(),
         (false, _) => match seen() {
             Some(seen) => format!("no effect; {seen} would have been seen"),
             None => "no effect seen".to_string(),
         },
-        (true, Asked::Together) => "what one does depends on the other".to_string(),
-        (true, Asked::Any) => "they differ".to_string(),
-        (true, Asked::Main { axis }) => main(sweep, axis, answer),
-        (true, Asked::Trend { axis }) => trend(sweep, axis, answer),
+        (true, Hypothesis::Interaction) => "what one does depends on the other".to_string(),
+        (true, Hypothesis::Any) => "they differ".to_string(),
+        (true, Hypothesis::Main { axis }) => main(sweep, axis, answer),
+        (true, Hypothesis::Trend { axis }) => trend(sweep, axis, answer),
     }
 }
 
-/// The same in short where they say something: `batch 4.1 % less than other`.
-pub fn brief(sweep: &Sweep, answer: &Answer) -> Option<String> {
+/// A significant answer in short: `batch 4.1 % less than other`.
+pub fn brief(sweep: &Sweep, answer: &TestResult) -> Option<String> {
     let change_of = |effect: &Contrast| change(effect.value.exp());
-    match answer.asked {
+    match answer.hypothesis {
         _ if !answer.is_yes() => None,
-        Asked::Trend { axis } => {
+        Hypothesis::Trend { axis } => {
             let effect = answer.effects.first()?.as_ref()?;
             Some(format!("{} towards a larger {}", change_of(effect), name(sweep.axes.get(axis)?)))
         }
-        Asked::Main { axis } => {
+        Hypothesis::Main { axis } => {
             let axis = sweep.axes.get(axis)?;
             let known = || {
                 let all = answer.effects.iter().zip(&axis.values);
@@ -125,7 +124,7 @@ pub fn brief(sweep: &Sweep, answer: &Answer) -> Option<String> {
                 known().max_by(|(one, _), (other, _)| one.value.abs().total_cmp(&other.value.abs()))?;
             Some(format!("{at} {} than {before}", change_of(most)))
         }
-        Asked::Together | Asked::Any => None,
+        Hypothesis::Interaction | Hypothesis::Any => None,
     }
 }
 
@@ -138,7 +137,7 @@ fn effect(effect: &Contrast) -> String {
 
 /// The value of a knob that differs most from the one that was there before, of several also the
 /// one on the other side.
-fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+fn main(sweep: &Sweep, axis: usize, answer: &TestResult) -> String {
     let known = answer.effects.iter().enumerate();
     let known: Vec<(usize, &Contrast)> =
         known.filter_map(|(place, effect)| Some((place, effect.as_ref()?))).collect();
@@ -161,7 +160,7 @@ fn main(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
     format!("{}; than {before}", sides.join(", "))
 }
 
-fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
+fn trend(sweep: &Sweep, axis: usize, answer: &TestResult) -> String {
     let Some((axis, own)) = sweep.axes.get(axis).zip(answer.effects.first().and_then(Option::as_ref)) else {
         return "rises or falls".to_string();
     };
@@ -171,10 +170,10 @@ fn trend(sweep: &Sweep, axis: usize, answer: &Answer) -> String {
 
 /// The smallest effects that would have been seen: `policy 8.3 %, trend along slice 10 %, any two
 /// cells 28 %`.
-pub fn seen(sweep: &Sweep, charted: &Charted) -> String {
-    let each = charted.surface.answers.iter().filter_map(|answer| {
+pub fn seen(sweep: &Sweep, charted: &MetricGrid) -> String {
+    let each = charted.surface.test_results.iter().filter_map(|answer| {
         let floor = percent(answer.floor?.exp() - 1.0);
-        Some(format!("{} {floor}", asked(sweep, answer.asked)))
+        Some(format!("{} {floor}", asked(sweep, answer.hypothesis)))
     });
     each.collect::<Vec<_>>().join(", ")
 }
@@ -249,14 +248,14 @@ pub fn letter(index: usize) -> String {
     model::letters(index)
 }
 
-/// Why the metric does in these cells what it does, by the switches that were counted; empty where
-/// none were. That it goes with them is said where it does visit by visit.
-pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
-    let Some(involuntary) = charted.beside(ids::INVOLUNTARY) else {
+/// Explains the metric in these cells by the counted switches; empty if none were counted. A
+/// relation is named only if it holds visit by visit.
+pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
+    let Some(involuntary) = charted.covariate(ids::INVOLUNTARY) else {
         return String::new();
     };
-    let voluntary = charted.beside(ids::VOLUNTARY);
-    let at = |beside: &Beside, cell: usize| beside.medians.get(cell).copied().flatten();
+    let voluntary = charted.covariate(ids::VOLUNTARY);
+    let at = |covariate: &Covariate, cell: usize| covariate.medians.get(cell).copied().flatten();
     let by_level = |cell: &&usize| charted.ratio(**cell).unwrap_or(1.0);
     let lowest = cells.iter().min_by(|one, other| by_level(one).total_cmp(&by_level(other)));
     let highest = cells.iter().max_by(|one, other| by_level(one).total_cmp(&by_level(other)));
@@ -274,7 +273,8 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
         true => count(most),
         false => format!("{} to {}", count(least), count(most)),
     };
-    let tasks = charted.beside(ids::TASKS).and_then(|tasks| tasks.over(cells)).filter(|tasks| *tasks > 0.0);
+    let tasks =
+        charted.covariate(ids::TASKS).and_then(|tasks| tasks.over(cells)).filter(|tasks| *tasks > 0.0);
     match kind {
         Kind::Flat => match tasks.map(|tasks| most / tasks) {
             Some(each) if each < HARDLY => {
@@ -282,7 +282,7 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
             }
             _ => format!("{span} involuntary switches per run make no difference"),
         },
-        Kind::Fall if many > few * MORE => match follows.filter(|(rho, _)| *rho >= TOGETHER) {
+        Kind::Fall if many > few * MORE => match follows.filter(|(rho, _)| *rho >= MIN_RHO) {
             Some(found) => {
                 let both = voluntary.and_then(|voluntary| {
                     let (many, few) = (at(voluntary, *highest)?, at(voluntary, *lowest)?);
@@ -312,7 +312,7 @@ pub fn why(charted: &Charted, kind: Kind, cells: &[usize]) -> String {
         ),
         Kind::Ragged => {
             let said = match follows {
-                Some(found) if found.0.abs() >= TOGETHER => {
+                Some(found) if found.0.abs() >= MIN_RHO => {
                     format!(", and the {title} follows them ({})", rho(found))
                 }
                 Some(found) => format!(", which do not explain them ({})", rho(found)),
@@ -331,33 +331,33 @@ fn count(number: f64) -> String {
     grouped.collect::<Vec<String>>().join(",")
 }
 
-/// Involuntary switches a task below which preemption is as good as gone.
+/// Involuntary switches per task below which preemption is as good as gone.
 const HARDLY: f64 = 10.0;
-/// As many times as many are more, whatever the noise of counts.
+/// Counts that differ by this factor differ beyond their noise.
 const MORE: f64 = 1.3;
 
-/// What was counted beside the time, with its rank correlation over the whole map.
-fn beside_all<'a>(charted: &'a Charted<'a>) -> impl Iterator<Item = (&'a str, f64)> {
+/// The counted covariates with their rank correlations over the whole map.
+fn correlations<'a>(charted: &'a MetricGrid<'a>) -> impl Iterator<Item = (&'a str, f64)> {
     [ids::INVOLUNTARY, ids::VOLUNTARY, ids::WAIT, ids::MIGRATIONS].into_iter().filter_map(|name| {
-        let beside = charted.beside(name)?;
-        Some((&*beside.metric.title, beside.correlation?))
+        let covariate = charted.covariate(name)?;
+        Some((&*covariate.metric.title, covariate.correlation?))
     })
 }
 
-/// What the time goes with, over the whole map; empty where nothing does.
-pub fn together(charted: &Charted) -> String {
-    let close = beside_all(charted).filter(|(_, rho)| rho.abs() >= TOGETHER);
+/// What correlates with the target over the whole map; empty if nothing does.
+pub fn together(charted: &MetricGrid) -> String {
+    let close = correlations(charted).filter(|(_, rho)| rho.abs() >= MIN_RHO);
     close.map(|(title, rho)| format!("{title} (rank correlation {rho:.2})")).collect::<Vec<_>>().join(", ")
 }
 
 /// The closest of them, where none is close: ` (involuntary switches most: rank correlation 0.66)`.
-pub fn closest(charted: &Charted) -> String {
-    let most = beside_all(charted).max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()));
+pub fn closest(charted: &MetricGrid) -> String {
+    let most = correlations(charted).max_by(|one, other| one.1.abs().total_cmp(&other.1.abs()));
     most.map_or(String::new(), |(title, rho)| format!(" ({title} most: rank correlation {rho:.2})"))
 }
 
 /// The best cell and those that cannot be told apart from it, in a sentence's end.
-pub fn best(sweep: &Sweep, charted: &Charted) -> Option<String> {
+pub fn best(sweep: &Sweep, charted: &MetricGrid) -> Option<String> {
     let (first, others) = charted.surface.best.split_first()?;
     let mut text = setting(sweep, *first);
     if charted.surface.best.contains(&charted.control) {

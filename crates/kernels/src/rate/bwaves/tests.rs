@@ -88,22 +88,22 @@ fn the_product_is_that_of_the_scheme() -> Result<()> {
 fn a_flipped_bit_is_noticed() -> Result<()> {
     let mut made = Bwaves::new(&mut Arena::new(2 << 20))?;
     made.iterate();
-    let good = made.answer().map_err(anyhow::Error::msg)?;
+    let good = made.verify().map_err(anyhow::Error::msg)?;
     for (at, bit) in [(0, 0), (made.x.len() - 1, 1), (1234, 51), (77, 62)] {
         let kept = made.x[at];
         made.x[at] = f64::from_bits(kept.to_bits() ^ (1 << bit));
-        assert_ne!(made.answer(), Ok(good));
-        assert!(bit < 50 || made.answer().is_err());
+        assert_ne!(made.verify(), Ok(good));
+        assert!(bit < 50 || made.verify().is_err());
         made.x[at] = kept;
     }
-    assert_eq!(made.answer(), Ok(good));
+    assert_eq!(made.verify(), Ok(good));
     made.solve();
-    assert_eq!(made.answer(), Ok(good), "without the widest vectors");
+    assert_eq!(made.verify(), Ok(good), "without the widest vectors");
     Ok(())
 }
 
 #[test]
-fn rooms_are_filled() {
+fn arenas_are_filled() {
     for bytes in [16 << 20, (64 << 20) + 12_345, 1_000_000_007, 16 << 30] {
         let grid = Grid::within(bytes).map(|grid| grid.cells() as u64 * CELL_BYTES).unwrap_or(0);
         assert!(grid <= bytes && grid as f64 > 0.9 * bytes as f64, "{grid} of {bytes}");
@@ -112,9 +112,9 @@ fn rooms_are_filled() {
 }
 
 #[test]
-fn the_stored_answer() -> Result<()> {
+fn the_expected_checksum() -> Result<()> {
     let mut made = (COMPONENT.make)(&mut Arena::new(STANDARD_BYTES))?;
     made.iterate();
-    assert_eq!(made.answer(), Ok(COMPONENT.answer));
+    assert_eq!(made.verify(), Ok(COMPONENT.expected_checksum));
     Ok(())
 }

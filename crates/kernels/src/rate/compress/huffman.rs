@@ -1,14 +1,15 @@
-//! Canonical Huffman codes of at most 12 bits, and bits in and out of bytes.
+//! Canonical Huffman codes of at most 12 bits, and reading and writing bits.
 
+/// Longest code, bits.
 pub const LONGEST: u32 = 12;
-/// Arena for either alphabet.
+/// Enough for either alphabet.
 pub const SYMBOLS: usize = 288;
 
-/// Lengths of the codes and the codes, reversed to be written from their lowest bit.
+/// A code: lengths, and codes reversed so that they are written from their lowest bit.
 pub struct Code {
     pub lengths: [u8; SYMBOLS],
     pub codes: [u16; SYMBOLS],
-    /// By the next 12 bits: the symbol and, in the lowest 4 bits, its length.
+    /// Indexed by the next 12 bits: the symbol and, in the lowest 4 bits, the length of its code.
     pub table: [u16; 1 << LONGEST],
     leaves: [(u32, u16); SYMBOLS],
     weights: [u32; 2 * SYMBOLS],
@@ -27,7 +28,7 @@ impl Code {
         }
     }
 
-    /// Optimal lengths for `counts`, which are halved until none is longer than 12 bits.
+    /// Computes optimal lengths for `counts`, which it halves until no code is longer than 12 bits.
     pub fn measure(&mut self, counts: &mut [u32; SYMBOLS]) {
         while !self.measured(counts) {
             for count in counts.iter_mut().filter(|count| **count > 0) {
@@ -52,8 +53,7 @@ impl Code {
         for (weight, leaf) in self.weights.iter_mut().zip(leaves.iter()) {
             *weight = leaf.0;
         }
-        // Two queues, both in order: leaves and joined trees; the tree at `node` joins the two
-        // lightest.
+        // Two sorted queues: leaves and joined trees. The tree `node` joins the two lightest.
         let (mut leaf, mut joined) = (0, used);
         for node in used..2 * used - 1 {
             let mut total = 0;
@@ -66,7 +66,7 @@ impl Code {
             }
             self.weights[node] = total;
         }
-        // Depths from the root down, in the place of the weights.
+        // Depths from the root down replace the weights.
         self.weights[2 * used - 2] = 0;
         for node in (0..2 * used - 2).rev() {
             self.weights[node] = self.weights[usize::from(self.parents[node])] + 1;
@@ -77,7 +77,7 @@ impl Code {
         self.weights[..used].iter().all(|depth| *depth <= LONGEST)
     }
 
-    /// Codes and the table that decodes them, from the lengths; false if there are no such codes.
+    /// Computes codes and decoding table from the lengths; false if no such codes exist.
     pub fn assign(&mut self) -> bool {
         let mut next = [0u32; LONGEST as usize + 2];
         for &length in &self.lengths {
@@ -124,7 +124,7 @@ impl Writer<'_> {
     pub fn new(bytes: &mut [u8]) -> Writer<'_> {
         Writer { bytes, at: 0, held: 0, count: 0 }
     }
-    /// At most 32 bits.
+    /// Appends up to 32 bits.
     #[inline(always)]
     pub fn put(&mut self, bits: u32, count: u32) {
         self.held |= u64::from(bits) << self.count;
@@ -138,7 +138,7 @@ impl Writer<'_> {
             self.count -= 32;
         }
     }
-    /// How many bytes there are, with zeros at the end.
+    /// Pads with zeros and returns the number of bytes.
     pub fn finish(mut self) -> usize {
         self.put(0, 32);
         self.put(0, 32);

@@ -6,7 +6,7 @@ const WINDOW: usize = 1 << 16;
 const HASHES: usize = 1 << 15;
 const SHORTEST: usize = 4;
 const LONGEST: usize = SHORTEST + 255;
-/// How many places of a chain are looked at.
+/// Largest number of places of a chain that are compared.
 const CHAIN: usize = 96;
 const TOKENS: usize = 1 << 15;
 const END: usize = 256;
@@ -15,7 +15,7 @@ const MATCH: u32 = 1 << 31;
 const LITERALS: usize = 257 + 16;
 const DISTANCES: usize = 32;
 
-/// Class of a number, the bits that tell its class's members apart and how many these are.
+/// The class of a number, the bits that select a member of the class, and how many bits these are.
 #[inline(always)]
 fn class(number: u32) -> (usize, u32, u32) {
     if number < 4 {
@@ -25,7 +25,7 @@ fn class(number: u32) -> (usize, u32, u32) {
     let extra = log - 1;
     ((2 * log + (number >> extra & 1)) as usize, number & ((1 << extra) - 1), extra)
 }
-/// The least number of a class and how many bits follow.
+/// The smallest number of a class, and how many bits follow.
 #[inline(always)]
 fn least(class: usize) -> (u32, u32) {
     if class < 4 {
@@ -36,8 +36,9 @@ fn least(class: usize) -> (u32, u32) {
 }
 
 pub struct Packer {
-    /// Last position with each hash, plus one; and before it, by position in the window.
+    /// The last position with each hash, plus one.
     heads: Vec<u32>,
+    /// The previous position with the same hash, plus one, by position in the window.
     before: Vec<u32>,
     tokens: Vec<u32>,
     literals: Code,
@@ -49,7 +50,7 @@ fn word(data: &[u8], at: usize) -> u64 {
     data.get(at..).and_then(|left| left.first_chunk::<8>()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// How many bytes at `one` and at `other`, which comes later, are the same.
+/// The number of equal bytes at `one` and at the later position `other`.
 #[inline(always)]
 fn common(data: &[u8], one: usize, other: usize) -> usize {
     let most = (data.len() - other).min(LONGEST);
@@ -91,7 +92,7 @@ impl Packer {
         last
     }
 
-    /// The longest match (longer than `than`) of what is at `at` and how far back it is.
+    /// The longest match (longer than `than`) for position `at`: its length and distance.
     #[inline(always)]
     fn longest(&self, data: &[u8], at: usize, mut candidate: u32, than: usize) -> (usize, usize) {
         let mut best = (than, 0);
@@ -100,7 +101,7 @@ impl Packer {
             if at - from >= WINDOW {
                 break;
             }
-            // Only what also agrees at the end of the best can be longer.
+            // A longer match must agree at the end of the best one so far.
             let end = at + best.0;
             if end < data.len() && data[from + best.0] == data[end] {
                 let length = common(data, from, at);
@@ -116,7 +117,7 @@ impl Packer {
         best
     }
 
-    /// What is at `at` entered, and its longest match (longer than `than`).
+    /// Enters position `at` into its chain and finds its longest match (longer than `than`).
     #[inline(always)]
     fn find(&mut self, data: &[u8], at: usize, than: usize) -> (usize, usize) {
         if at + 8 > data.len() {
@@ -126,7 +127,7 @@ impl Packer {
         self.longest(data, at, candidate, than)
     }
 
-    /// Compresses `data` and returns how many bytes of `packed` it takes.
+    /// Compresses `data`; returns the number of bytes in `packed`.
     #[inline(always)]
     pub fn pack(&mut self, data: &[u8], packed: &mut [u8]) -> usize {
         self.heads.fill(0);
@@ -163,7 +164,7 @@ impl Packer {
         writer.finish()
     }
 
-    /// A block: the codes' lengths, the tokens, the end.
+    /// Writes a block: lengths of the codes, tokens, end symbol.
     #[inline(always)]
     fn write(&mut self, writer: &mut Writer, count: usize) {
         let Packer { tokens, literals, distances, .. } = self;
@@ -203,7 +204,7 @@ impl Packer {
         symbol(writer, literals, END);
     }
 
-    /// Fills `data` from `packed`; false if that cannot be.
+    /// Fills `data` from `packed`; false if that is impossible.
     #[inline(always)]
     pub fn unpack(&mut self, packed: &[u8], data: &mut [u8]) -> bool {
         let Packer { literals, distances, .. } = self;

@@ -8,16 +8,16 @@ use std::collections::BinaryHeap;
 fn there_and_back(data: Vec<u8>) -> usize {
     let mut work = Compress::new(data);
     work.iterate();
-    assert!(work.answer().is_ok());
+    assert!(work.verify().is_ok());
     work.length
 }
 
 #[test]
 fn anything_comes_back() {
-    let mut mix = Mix(3);
+    let mut rng = Rng(3);
     for length in [0, 1, 3, 7, 8, 9, 100, 5000] {
         there_and_back(vec![7; length]);
-        there_and_back((0..length).map(|_| mix.next() as u8).collect());
+        there_and_back((0..length).map(|_| rng.next() as u8).collect());
         there_and_back((0..length).map(|at| (at % 5) as u8).collect());
     }
     assert!(there_and_back(vec![b'x'; 300_000]) < 3000);
@@ -28,11 +28,11 @@ fn anything_comes_back() {
 
 #[test]
 fn codes_are_as_short_as_those_of_a_heap() {
-    let mut mix = Mix(4);
+    let mut rng = Rng(4);
     let mut code = Code::new();
     for used in [2, 3, 17, 100, SYMBOLS] {
         let mut counts = [0; SYMBOLS];
-        counts.iter_mut().take(used).for_each(|count| *count = 100 + mix.below(900) as u32);
+        counts.iter_mut().take(used).for_each(|count| *count = 100 + rng.below(900) as u32);
         let mut heap: BinaryHeap<Reverse<u32>> = counts[..used].iter().map(|count| Reverse(*count)).collect();
         let mut cost = 0;
         while let (Some(Reverse(one)), Some(Reverse(two))) = (heap.pop(), heap.pop()) {
@@ -74,30 +74,30 @@ fn bits_come_back_in_order() {
 fn any_flipped_bit_is_noticed() {
     let mut work = Compress::new(sample(20_000));
     work.iterate();
-    let good = work.answer();
+    let good = work.verify();
     assert!(good.is_ok());
-    let mut mix = Mix(8);
+    let mut rng = Rng(8);
     for _ in 0..500 {
-        let (at, bit) = (mix.below(work.length as u64) as usize, mix.below(8));
+        let (at, bit) = (rng.below(work.length as u64) as usize, rng.below(8));
         work.packed[at] ^= 1 << bit;
-        assert!(work.answer().is_err());
+        assert!(work.verify().is_err());
         // Decompressing it ends, whatever comes of it.
         let mut back = vec![0; work.data.len()];
         work.packer.unpack(&work.packed[..work.length], &mut back);
         work.packed[at] ^= 1 << bit;
-        let at = mix.below(work.back.len() as u64) as usize;
+        let at = rng.below(work.back.len() as u64) as usize;
         work.back[at] ^= 1 << bit;
-        assert!(work.answer().is_err());
+        assert!(work.verify().is_err());
         work.back[at] ^= 1 << bit;
     }
-    assert_eq!(work.answer(), good);
+    assert_eq!(work.verify(), good);
 }
 
 #[test]
-fn the_answer_is_as_stored_and_the_same_without_wide_vectors() -> anyhow::Result<()> {
+fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer));
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum));
     let data = sample(100_000);
     let mut work = Compress::new(data.clone());
     work.iterate();

@@ -26,9 +26,9 @@ fn turns_are_turns() {
 fn transforms_by_definition() {
     for side in [16, 24, 36, 64, 72, 96] {
         let plan = Plan::new(side);
-        let (mut pencil, mut spare, mut mix) = (Pencil::new(side), Pencil::new(side), Mix(5));
-        pencil.re.as_flattened_mut().iter_mut().for_each(|value| *value = mix.unit());
-        pencil.im.as_flattened_mut().iter_mut().for_each(|value| *value = mix.unit());
+        let (mut pencil, mut spare, mut rng) = (Pencil::new(side), Pencil::new(side), Rng(5));
+        pencil.re.as_flattened_mut().iter_mut().for_each(|value| *value = rng.unit());
+        pencil.im.as_flattened_mut().iter_mut().for_each(|value| *value = rng.unit());
         let was = (pencil.re.clone(), pencil.im.clone());
         transform(&plan, &mut pencil, &mut spare);
         for wave in 0..side {
@@ -73,27 +73,27 @@ fn knows_single_waves() {
 fn notices_faults() -> Result<(), String> {
     let mut work = fourier([24, 16, 32]);
     work.iterate();
-    let right = work.answer()?;
+    let right = work.verify()?;
     for (bit, at) in [(0, (3, 2, 1)), (1, (0, 0, 0)), (33, (23, 15, 31)), (63, (7, 8, 9))] {
         let line = work.shape.plane * at.2 + work.shape.row * at.1 + at.0;
         for part in 0..2 {
             let (re, im) = work.field.parts_mut();
             let value = if part == 0 { &mut re[line][bit % 8] } else { &mut im[line][bit % 8] };
             *value = f64::from_bits(value.to_bits() ^ (1 << bit));
-            assert_ne!(work.answer(), Ok(right));
+            assert_ne!(work.verify(), Ok(right));
             work.iterate();
-            assert_eq!(work.answer(), Ok(right));
+            assert_eq!(work.verify(), Ok(right));
         }
     }
     work.work();
-    assert_eq!(work.answer(), Ok(right), "without wide vectors");
+    assert_eq!(work.verify(), Ok(right), "without wide vectors");
     work.energy[3] *= 1.0 + 1e-15;
-    assert_ne!(work.answer(), Ok(right));
+    assert_ne!(work.verify(), Ok(right));
     Ok(())
 }
 
 #[test]
-fn fills_the_room() {
+fn fills_the_arena() {
     for mib in [16, 17, 19, 23, 29, 37, 64, 100, 255, 256, 700, 1000, 4096, 12000, 16384] {
         let shape = Shape::within(mib << 20).expect("enough");
         let bytes = 4 * 64 * (shape.lines as u64 + 1) + (1 << 18);
@@ -103,9 +103,9 @@ fn fills_the_room() {
 }
 
 #[test]
-fn stored_answer() -> Result<()> {
+fn expected_checksum() -> Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum), "{:x?}", work.verify());
     Ok(())
 }

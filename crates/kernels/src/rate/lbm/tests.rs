@@ -75,21 +75,21 @@ fn theory_has_the_viscosity() {
 fn notices_faults() -> Result<(), String> {
     let mut flow = flow([16, 12, 11]);
     flow.iterate();
-    let right = flow.answer()?;
+    let right = flow.verify()?;
     for (k, bit) in [(0, 0), (5, 1), (18, 30), (7, 63), (11, 51)] {
         let at = flow.skip + k * flow.shape.stride + flow.shape.row(k % 12, k % 11) + k % 16;
         flow.grid[at] = f64::from_bits(flow.grid[at].to_bits() ^ (1 << bit));
-        assert_ne!(flow.answer(), Ok(right));
+        assert_ne!(flow.verify(), Ok(right));
         flow.iterate();
-        assert_eq!(flow.answer(), Ok(right));
+        assert_eq!(flow.verify(), Ok(right));
     }
     flow.work();
-    assert_eq!(flow.answer(), Ok(right), "without wide vectors");
+    assert_eq!(flow.verify(), Ok(right), "without wide vectors");
     Ok(())
 }
 
 #[test]
-fn fills_the_room() {
+fn fills_the_arena() {
     for mib in [16, 17, 23, 64, 100, 255, 256, 1000, 4096, 16384] {
         let shape = Shape::within(mib << 20).expect("enough");
         let bytes = 8 * (Q * shape.stride + 2 * LANES + 2 * shape.sides.iter().sum::<usize>()) as u64;
@@ -99,9 +99,9 @@ fn fills_the_room() {
 }
 
 #[test]
-fn stored_answer() -> Result<()> {
+fn expected_checksum() -> Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum), "{:x?}", work.verify());
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Programs with known results, and faults.
 
 use super::*;
-use crate::widest::widest;
+use crate::vectors::with_widest_vectors;
 
 fn run(text: &str, argument: i64) -> anyhow::Result<i64> {
     let code = compile(text)?;
     let mut machine = Machine::new();
     let plain = machine.run(&code, argument);
-    let wide = widest(
+    let wide = with_widest_vectors(
         #[inline(always)]
         || machine.run(&code, argument),
     );
@@ -58,24 +58,24 @@ fn results_are_those_of_the_same_in_rust() -> anyhow::Result<()> {
 #[test]
 fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
     let mut all = Programs::new(&[(PROGRAMS[1].0, 6, 4), (PROGRAMS[2].0, 10, 55)])?;
-    let good = all.answer();
+    let good = all.verify();
     assert!(good.is_ok());
     for bit in 0..64 {
         all.results[bit % 2].0 ^= 1 << bit;
-        assert!(all.answer().is_err());
+        assert!(all.verify().is_err());
         all.results[bit % 2].0 ^= 1 << bit;
         all.results[bit % 2].1 ^= 1 << bit;
-        assert!(all.answer().is_err());
+        assert!(all.verify().is_err());
         all.results[bit % 2].1 ^= 1 << bit;
     }
-    assert_eq!(all.answer(), good);
+    assert_eq!(all.verify(), good);
     Ok(())
 }
 
 #[test]
-fn the_answer_is_as_stored() -> anyhow::Result<()> {
+fn the_checksum_is_as_expected() -> anyhow::Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer));
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum));
     Ok(())
 }

@@ -25,7 +25,7 @@ pub enum Op {
     JumpUnless(u32),
     /// Calls what begins there with so many arguments.
     Call(u32, u8),
-    /// Makes arena for so many further variables.
+    /// Makes space for this many further variables.
     Enter(u16),
     Return,
     Drop,

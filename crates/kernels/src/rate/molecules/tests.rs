@@ -35,8 +35,8 @@ fn the_same_with_and_without_the_widest_vectors() -> Result<()> {
     let mut made = Molecules::new(&Arena::new(STANDARD_BYTES))?;
     made.run(3);
     let plain = (made.x.clone(), made.v.clone());
-    made.answer().map_err(anyhow::Error::msg)?;
-    widest(
+    made.verify().map_err(anyhow::Error::msg)?;
+    with_widest_vectors(
         #[inline(always)]
         || made.run(3),
     );
@@ -45,17 +45,17 @@ fn the_same_with_and_without_the_widest_vectors() -> Result<()> {
 }
 
 #[test]
-fn the_stored_answer_and_a_flipped_bit() -> Result<()> {
+fn the_expected_checksum_and_a_flipped_bit() -> Result<()> {
     let mut made = Molecules::new(&Arena::new(STANDARD_BYTES))?;
     made.iterate();
-    assert_eq!(made.answer(), Ok(COMPONENT.answer));
+    assert_eq!(made.verify(), Ok(COMPONENT.expected_checksum));
     for (cluster, lane, bit) in [(0, 0, 0), (CLUSTERS - 1, 7, 62)] {
         for position in [true, false] {
             let values = if position { &mut made.x } else { &mut made.v };
             let kept = values[cluster][1][lane];
             values[cluster][1][lane] = f64::from_bits(kept.to_bits() ^ (1 << bit));
-            assert_ne!(made.answer(), Ok(COMPONENT.answer));
-            assert!(bit < 60 || made.answer().is_err());
+            assert_ne!(made.verify(), Ok(COMPONENT.expected_checksum));
+            assert!(bit < 60 || made.verify().is_err());
             let values = if position { &mut made.x } else { &mut made.v };
             values[cluster][1][lane] = kept;
         }

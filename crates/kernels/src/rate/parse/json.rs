@@ -1,6 +1,6 @@
 //! JSON: a document of known content, its parser, its tree.
 
-use super::Mix;
+use super::Rng;
 
 /// Kind (upper 4 bits) and length of a string; where it begins, or a number; first child; next
 /// sibling.
@@ -46,7 +46,7 @@ impl Tally {
 }
 
 struct Maker {
-    mix: Mix,
+    rng: Rng,
     text: Vec<u8>,
     tally: Tally,
 }
@@ -63,22 +63,22 @@ impl Maker {
         self.text.push(b':');
     }
     fn number(&mut self) {
-        let bits = 1 + self.mix.below(30);
+        let bits = 1 + self.rng.below(30);
         let number =
-            self.mix.below(1 << bits) as i32 - if self.mix.below(4) == 0 { 1 << bits.min(29) } else { 0 };
+            self.rng.below(1 << bits) as i32 - if self.rng.below(4) == 0 { 1 << bits.min(29) } else { 0 };
         self.tally.kinds[NUMBER as usize] += 1;
         self.tally.sum += i64::from(number);
         self.text.extend_from_slice(number.to_string().as_bytes());
     }
     fn word(&mut self) {
-        let length = self.mix.below(18);
+        let length = self.rng.below(18);
         let letters = b"abcdefghijklmnopqrstuvwxyz ABCDEF0123456789\"\\\n\t/";
         let content: Vec<u8> =
-            (0..length).map(|_| letters[self.mix.below(letters.len() as u64) as usize]).collect();
+            (0..length).map(|_| letters[self.rng.below(letters.len() as u64) as usize]).collect();
         self.string(&content);
     }
     fn constant(&mut self) {
-        let (kind, name) = [(TRUE, "true"), (FALSE, "false"), (NULL, "null")][self.mix.below(3) as usize];
+        let (kind, name) = [(TRUE, "true"), (FALSE, "false"), (NULL, "null")][self.rng.below(3) as usize];
         self.tally.kinds[kind as usize] += 1;
         self.text.extend_from_slice(name.as_bytes());
     }
@@ -93,11 +93,11 @@ impl Maker {
         self.key("values", false);
         self.tally.kinds[ARRAY as usize] += 1;
         self.text.push(b'[');
-        for at in 0..self.mix.below(7) {
+        for at in 0..self.rng.below(7) {
             if at > 0 {
                 self.text.push(b',');
             }
-            match self.mix.below(8) {
+            match self.rng.below(8) {
                 0 => self.constant(),
                 1 | 2 => self.word(),
                 3 | 4 if depth < 6 => self.record(depth + 1),
@@ -110,7 +110,7 @@ impl Maker {
 
 /// A document of `bytes` or a little more, without spaces, and what is in it.
 pub fn document(bytes: usize) -> (Vec<u8>, Tally) {
-    let mut maker = Maker { mix: Mix(0x6a73_6f6e), text: b"[".to_vec(), tally: Tally::default() };
+    let mut maker = Maker { rng: Rng(0x6a73_6f6e), text: b"[".to_vec(), tally: Tally::default() };
     maker.tally.kinds[ARRAY as usize] = 1;
     while maker.text.len() < bytes {
         if maker.text.len() > 1 {

@@ -99,7 +99,7 @@ fn trees_are_what_was_written() {
     {
         assert_eq!(parse_it(wrong.as_bytes(), &mut nodes, &mut strings), None, "{wrong}");
     }
-    // Too little arena is no more than that.
+    // Too small a buffer is an error, not a panic.
     assert_eq!(parse_it(b"[1,2,3]", &mut nodes[..3], &mut strings), None);
 }
 
@@ -111,33 +111,33 @@ fn parse_it(text: &[u8], nodes: &mut [Node], strings: &mut [u8]) -> Option<(usiz
 fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
     let mut work = Parse::new(5000, 2)?;
     work.iterate();
-    let good = work.answer();
+    let good = work.verify();
     assert!(good.is_ok(), "{good:?}");
     let (nodes, strings) = work.used.unwrap_or_default();
     assert_eq!(nodes, work.nodes.len());
-    let mut mix = Mix(6);
+    let mut rng = Rng(6);
     for _ in 0..300 {
-        let (at, field, bit) = (mix.below(nodes as u64) as usize, mix.below(4) as usize, mix.below(32));
+        let (at, field, bit) = (rng.below(nodes as u64) as usize, rng.below(4) as usize, rng.below(32));
         work.nodes[at][field] ^= 1 << bit;
-        assert!(work.answer().is_err());
+        assert!(work.verify().is_err());
         work.nodes[at][field] ^= 1 << bit;
-        let at = mix.below(strings as u64) as usize;
+        let at = rng.below(strings as u64) as usize;
         work.strings[at] ^= 1 << (bit % 8);
-        assert!(work.answer().is_err());
+        assert!(work.verify().is_err());
         work.strings[at] ^= 1 << (bit % 8);
         work.found[field] ^= 1 << bit;
-        assert!(work.answer().is_err());
+        assert!(work.verify().is_err());
         work.found[field] ^= 1 << bit;
     }
-    assert_eq!(work.answer(), good);
+    assert_eq!(work.verify(), good);
     Ok(())
 }
 
 #[test]
-fn the_answer_is_as_stored_and_the_same_without_wide_vectors() -> anyhow::Result<()> {
+fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer));
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum));
     let mut work = Parse::new(50_000, 1)?;
     work.iterate();
     let mut found = [0; PATTERNS.len()];

@@ -7,22 +7,22 @@ fn rays() -> Rays {
 }
 
 #[test]
-fn the_stored_answer_and_a_flipped_bit() {
+fn the_expected_checksum_and_a_flipped_bit() {
     let mut made = rays();
     made.iterate();
-    assert_eq!(made.answer(), Ok(COMPONENT.answer));
+    assert_eq!(made.verify(), Ok(COMPONENT.expected_checksum));
     for (pixel, channel, bit) in [(1, 0, 0), (SIDE * SIDE - 1, 2, 1), (199, 1, 0), (777, 1, 62)] {
         let kept = made.picture[pixel][channel];
         made.picture[pixel][channel] = f64::from_bits(kept.to_bits() ^ (1 << bit));
-        assert_ne!(made.answer(), Ok(COMPONENT.answer));
-        assert!(pixel != 199 || made.answer().is_err());
+        assert_ne!(made.verify(), Ok(COMPONENT.expected_checksum));
+        assert!(pixel != 199 || made.verify().is_err());
         made.picture[pixel][channel] = kept;
     }
     for index in (0..SIDE * SIDE).step_by(7) {
         assert!(made.scene.pixel::<true>(index).0 == made.picture[index], "without the widest vectors");
     }
     made.big = 0;
-    assert!(made.answer().is_err());
+    assert!(made.verify().is_err());
 }
 
 /// In a white world under a white sky nothing is lost but what does not come out in time.

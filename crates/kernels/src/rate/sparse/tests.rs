@@ -79,27 +79,27 @@ fn solves_as_the_book_does() {
 fn notices_faults() -> Result<(), String> {
     let mut system = system([12, 11, 10]);
     system.iterate();
-    let right = system.answer()?;
+    let right = system.verify()?;
     for bit in [0, 1, 31, 52, 63] {
         for array in 0..2 {
             let at = 20 * bit + array;
             let values = if array == 0 { &mut system.x } else { &mut system.residual };
             values[at] = f64::from_bits(values[at].to_bits() ^ (1 << bit));
-            assert_ne!(system.answer(), Ok(right));
+            assert_ne!(system.verify(), Ok(right));
             system.iterate();
-            assert_eq!(system.answer(), Ok(right));
+            assert_eq!(system.verify(), Ok(right));
         }
     }
     system.solve();
-    assert_eq!(system.answer(), Ok(right), "without wide vectors");
+    assert_eq!(system.verify(), Ok(right), "without wide vectors");
     system.values[100] *= 1.0 + 1e-9;
     system.iterate();
-    assert!(system.answer().is_err());
+    assert!(system.verify().is_err());
     Ok(())
 }
 
 #[test]
-fn fills_the_room() {
+fn fills_the_arena() {
     for mib in [16, 17, 23, 64, 100, 255, 256, 1000, 4096, 16384] {
         let [x, y, z] = sides(mib << 20).expect("enough");
         let entries = (3 * x - 2) * (3 * y - 2) * (3 * z - 2) + x * y * z;
@@ -110,9 +110,9 @@ fn fills_the_room() {
 }
 
 #[test]
-fn stored_answer() -> Result<()> {
+fn expected_checksum() -> Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum), "{:x?}", work.verify());
     Ok(())
 }

@@ -21,12 +21,12 @@ fn as_yee_says() {
     let mut waves = waves(sides);
     let shape = waves.shape;
     let place = |x: usize, y: usize, z: usize| shape.at(y, z) + x;
-    let mut mix = super::super::Mix(1);
+    let mut rng = super::super::Rng(1);
     waves.reset();
     for array in split(&mut waves.grid[waves.skip..], shape.stride) {
         for (y, z) in shape.rows() {
             for x in 0..sides[0] {
-                array[place(x, y, z)] += mix.unit() * f64::from(u8::from(x > 0 && y > 0 && z > 0));
+                array[place(x, y, z)] += rng.unit() * f64::from(u8::from(x > 0 && y > 0 && z > 0));
             }
         }
     }
@@ -80,21 +80,21 @@ fn as_yee_says() {
 fn notices_faults() -> Result<(), String> {
     let mut waves = waves([16, 13, 11]);
     waves.iterate();
-    let right = waves.answer()?;
+    let right = waves.verify()?;
     for (field, bit) in [(0, 0), (1, 1), (2, 29), (3, 40), (4, 63), (5, 2)] {
         let at = waves.skip + field * waves.shape.stride + waves.shape.at(field * 2, field) + field + 1;
         waves.grid[at] = f64::from_bits(waves.grid[at].to_bits() ^ (1 << bit));
-        assert_ne!(waves.answer(), Ok(right));
+        assert_ne!(waves.verify(), Ok(right));
         waves.iterate();
-        assert_eq!(waves.answer(), Ok(right));
+        assert_eq!(waves.verify(), Ok(right));
     }
     waves.work();
-    assert_eq!(waves.answer(), Ok(right), "without wide vectors");
+    assert_eq!(waves.verify(), Ok(right), "without wide vectors");
     Ok(())
 }
 
 #[test]
-fn fills_the_room() {
+fn fills_the_arena() {
     for mib in [16, 17, 23, 64, 100, 255, 256, 1000, 4096, 16384] {
         let shape = Shape::within(mib << 20).expect("enough");
         let bytes = 8 * (6 * shape.stride + LANES + 4 * shape.sides.iter().sum::<usize>()) as u64;
@@ -104,9 +104,9 @@ fn fills_the_room() {
 }
 
 #[test]
-fn stored_answer() -> Result<()> {
+fn expected_checksum() -> Result<()> {
     let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
     work.iterate();
-    assert_eq!(work.answer(), Ok(COMPONENT.answer), "{:x?}", work.answer());
+    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum), "{:x?}", work.verify());
     Ok(())
 }

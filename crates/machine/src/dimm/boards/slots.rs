@@ -57,8 +57,8 @@ pub(super) const HPE_TWELVE: &[(u32, u32)] = &across::<6, 12>([5, 4, 3, 0, 1, 2]
 /// Lenovo counts across the board as well: 1 to 6 belong to the first controller.
 pub(super) const LENOVO_TWELVE: &[(u32, u32)] = &across::<6, 12>([2, 1, 0, 3, 4, 5]);
 
-/// Boards of the same maker with eight slots a processor: the first channel of each controller has
-/// two.
+/// Boards of the same maker with eight slots per processor: the first channel of each controller
+/// has two.
 pub(super) const LENOVO_EIGHT: &[(u32, u32)] =
     &[(2, 0), (1, 0), (0, 0), (0, 1), (3, 1), (3, 0), (4, 0), (5, 0)];
 
@@ -80,7 +80,7 @@ pub(super) const LENOVO_SIXTEEN_BACK: &[(u32, u32)] = &across::<8, 16>([7, 6, 5,
 pub(super) const LENOVO_EPYC_NODE: &[(u32, u32)] = &rounds::<12, 12>([5, 4, 3, 2, 1, 0, 6, 7, 8, 9, 10, 11]);
 
 /// Three channels of two or three slots, of which the last is filled first: the letters behind the
-/// numbers tell the order.
+/// numbers give the order.
 pub(super) const HP_SIX: &[(u32, u32)] = &[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0)];
 pub(super) const HP_NINE: &[(u32, u32)] =
     &[(0, 2), (0, 1), (0, 0), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)];

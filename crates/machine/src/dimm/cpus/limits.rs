@@ -15,10 +15,10 @@ use crate::dimm::Dimm;
 pub const SPEED_SOURCE: &str = "Intel's, AMD's and Ampere's product pages, maximum memory speed";
 
 /// No other module of DDR5 is rated so fast, MT/s.
-const MULTIPLEXED_LEAST: u32 = 8000;
+const MIN_MULTIPLEXED: u32 = 8000;
 
 /// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The
-/// first row that holds counts. Of numbers that letters tell apart (E5640 and L5640) the row is
+/// first row that holds counts. Of numbers that letters distinguishes (E5640 and L5640) the row is
 /// that of the plain one, or there is none.
 pub(super) const LIMITS: &[(Family, u32, u32, u32)] = &[
     (Nehalem, 5502, 5507, 800),
@@ -207,10 +207,11 @@ impl Cpu {
     /// multiplexed ranks have a limit of their own (6900P: Intel at Hot Chips 2024).
     pub fn limit_of(&self, dimms: &[Dimm]) -> Option<u32> {
         let is_xeon_6 = matches!(self.facts.family, Xeon6Small | Xeon6Large);
-        let is_multiplexed = |dimm: &Dimm| dimm.is_memory() && dimm.speed_mts >= Some(MULTIPLEXED_LEAST);
-        match is_xeon_6 && dimms.iter().any(is_multiplexed) {
-            true => (self.facts.family == Xeon6Large).then_some(8800),
-            false => self.limit_mts(),
+        let is_multiplexed = |dimm: &Dimm| dimm.is_memory() && dimm.speed_mts >= Some(MIN_MULTIPLEXED);
+        if is_xeon_6 && dimms.iter().any(is_multiplexed) {
+            (self.facts.family == Xeon6Large).then_some(8800)
+        } else {
+            self.limit_mts()
         }
     }
 
@@ -225,7 +226,7 @@ impl Cpu {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cpu;
+    use super::super::super::models::cpu;
     use super::*;
 
     #[test]

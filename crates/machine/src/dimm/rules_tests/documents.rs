@@ -174,7 +174,7 @@ fn dell_by_what_others_sell_or_write() {
         [vec![1, 7], vec![2, 8], vec![3], vec![4, 9], vec![5, 10], vec![6]]
     );
     assert_eq!(places[10..].iter().map(|place| place.1).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-    // XC Core XC6515 service manual, memory population rules: A1 to A16 in turn.
+    // XC Core XC6515 service manual, memory population rules: A1 to A16 alternately.
     let names = numbered("A#", 1..=16);
     let epyc = "AMD EPYC 7452 32-Core Processor";
     let places = placed("Dell Inc.", "XC Core XC6515", &[epyc], &with_bank(&names, ""));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::cpus::{FACTS, UNSEEN as UNSEEN_FAMILIES};
-use super::super::platforms::{UNSEEN, rules};
+use super::super::place::rules;
+use super::super::platforms::UNSEEN;
 use super::*;
 
 /// Slot rules and the inventories among linuxhw/DMI's 2,049 servers (January 2025) that they place
@@ -157,7 +158,7 @@ fn who_has_a_board_that_was_not_seen_is_told() {
     let found = remarks("ThinkSystem SR650 V4", "Intel(R) Xeon(R) 6740P", 16);
     assert!(found.contains("(Lenovo ThinkSystem V4 (Xeon 6)) comes from a document only"), "{found}");
     let found = remarks("ThinkSystem SR685a V3", "AMD EPYC 9755 128-Core Processor", 12);
-    assert!(found.contains("channels (EPYC 9005 (Turin)) comes from a document only"), "{found}");
+    assert!(found.contains("processor (EPYC 9005 (Turin)) comes from a document only"), "{found}");
     let found = remarks("ThinkSystem SR650 V2", "Intel(R) Xeon(R) Gold 6330 CPU @ 2.00GHz", 16);
     assert!(!found.contains("comes from a document only"), "{found}");
 }

@@ -1,4 +1,4 @@
-//! Boards of which the slot's number alone tells the processor, and those that came later.
+//! Boards of which only the slot's number shows the processor, and those that came later.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn system_x_counts_on_over_its_processors() {
         .flat_map(|cpu| (0..3).flat_map(move |slot| (0..3).map(move |channel| (cpu, channel, slot))))
         .collect();
     assert_eq!(places, expected);
-    // x3500 M2 has eight slots a processor, and no document here.
+    // x3500 M2 has eight slots per processor, and no document here.
     let places = filled("IBM", "System x3500 M2 -[783922V]-", &[X5660; 2], &names[..16], &[1, 9]);
     assert_eq!(places, [(99, 99, 99); 2]);
     // x3550 M5 guide, table 28: two processors, sets of a channel's first slots.
@@ -114,7 +114,7 @@ fn a_board_that_is_known_by_its_own_name() {
     assert_eq!(place(&dimms[8 + 1]), (Some(1), Some(1), Some(5), Some(0)));
     assert_eq!(place(&dimms[8 + 4]), (Some(1), Some(0), Some(1), Some(0)));
     assert_eq!(place(&dimms[8 + 7]), (Some(1), Some(1), Some(3), Some(1)));
-    // P720 has a board of its own, of six slots a processor.
+    // P720 has a board of its own, of six slots per processor.
     assert!(of_board("1037").iter().all(|dimm| dimm.channel.is_none()));
 }
 
@@ -138,7 +138,7 @@ fn dell_of_one_processor_and_under_other_names() {
     let places = placed("Dell Inc.", "PowerEdge FC640", &[GOLD; 2], &with_bank(&names, ""));
     let firsts: Vec<u32> = places[8..14].iter().map(|place| place.1).collect();
     assert_eq!((firsts, &places[14..]), (vec![0, 1, 2, 3, 4, 5], &[(1, 0, 1), (1, 3, 1)][..]));
-    // A board's part number tells the maker of machines that are sold under another name.
+    // A board's part number shows the maker of machines that are sold under another name.
     let sold_as = |board: &str| {
         let text = format!(
             "System Information\n\tManufacturer: SimpliVity\n\tProduct Name: OmniCube\n\n\

@@ -1,4 +1,4 @@
-//! Names that tell channel and slot themselves, as makers write them.
+//! Names that contain channel and slot, as makers write them.
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn words_of_more_makers() {
 #[test]
 fn words_that_contradict_themselves_place_nothing() {
     for (vendor, cpus, slots) in [
-        // A slot told twice.
+        // A slot listed twice.
         (
             "Phytium",
             &["FT-2000/4"][..],

@@ -8,8 +8,8 @@ use diagnose::Diagnosis;
 use diagnose::bound::Bound;
 use diagnose::escalation::{Escalated, escalated};
 use diagnose::memory_map::maps;
-use diagnose::placed::{ORDER_STANDS, Placed, percents, placed, unplaced};
-use diagnose::suite::{Moving, Part, Suite, suite};
+use diagnose::placed::{ORDER_SHOWN_INSTEAD, Placed, percents, placed, unplaced};
+use diagnose::suite::{MovingComponents, Part, Suite, suite};
 use diagnose::words::{at_most, capital};
 use model::percent;
 use stats::memory_map::Answer;
@@ -95,7 +95,7 @@ fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<S
     }
     let moving = suite.moving(&diagnosis.machine);
     let memory = || swinging.iter().filter(|(part, _)| part.is_memory());
-    if let Moving::Others(names) = &moving {
+    if let MovingComponents::Others(names) = &moving {
         let names = list(names);
         return vec![match memory().next() {
             Some(_) => format!("Not memory alone: components with small data ({names}) swing as well"),
@@ -109,7 +109,7 @@ fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<S
     let chance = memory().find_map(|(_, runs)| runs.handed_out()).filter(|_| !uniform);
     let order = "in which memory of two speeds is handed out after a boot";
     match (&moving, chance) {
-        (Moving::Memory(still), chance) => {
+        (MovingComponents::Memory(still), chance) => {
             let holds = if still.len() == 1 { "holds" } else { "hold" };
             let only = format!("Only components whose data fill memory move ({} {holds} still)", list(still));
             sentences.push(match chance {
@@ -152,10 +152,11 @@ pub fn blocks(diagnosis: &Diagnosis, suite: &Suite) -> Vec<Block> {
     let found = placed(&diagnosis.run, &diagnosis.machine, suite);
     match &found {
         Some(found) => blocks.extend(lay(found)),
-        None => blocks.extend(
-            unplaced(&diagnosis.run, suite)
-                .map(|why| Block::Prose(format!("Physical pages of the runs: {why}; {ORDER_STANDS}."))),
-        ),
+        None => {
+            blocks.extend(unplaced(&diagnosis.run, suite).map(|why| {
+                Block::Prose(format!("Physical pages of the runs: {why}; {ORDER_SHOWN_INSTEAD}."))
+            }))
+        }
     }
     let steps = escalated(&diagnosis.run, &diagnosis.machine, suite);
     blocks.extend((!steps.is_empty()).then(|| Block::Table(footprints(&steps))));

@@ -7,7 +7,7 @@ use crate::sections::figures::value_words;
 use crate::sections::names::placement_words;
 use crate::sections::{column, columns, number, right, text};
 use diagnose::Diagnosis;
-use diagnose::capacity::{self, Level, Levels, SAID, Second, Study, yield_words};
+use diagnose::capacity::{self, Level, Levels, READ_CPU_SHARES, Second, Study, yield_words};
 use model::vocabulary::smt as ids;
 use model::{Case, percent};
 use stats::compare::Ratio;
@@ -94,7 +94,7 @@ fn truths(study: &Study) -> Option<Table> {
         row.push(number(alike.map_or("–".to_string(), |alike| alike.used_words())));
         Some(row)
     };
-    let rows: Vec<Vec<Cell>> = SAID.iter().filter_map(row).collect();
+    let rows: Vec<Vec<Cell>> = READ_CPU_SHARES.iter().filter_map(row).collect();
     let whose = if study.smt { "CPU% of a core's threads" } else { "CPU% of two cores" };
     let first = if study.smt { "one thread first" } else { "one core first" };
     let mut columns = vec![right(whose), right(&format!("in use, loop, {first} (95 %)"))];

@@ -8,7 +8,7 @@ use crate::block::Block;
 use crate::screen::Tone;
 use diagnose::Diagnosis;
 use diagnose::shares::words as effect_words;
-use diagnose::swept::{Charted, Facet, Swept, advice, words};
+use diagnose::swept::{EvaluatedSweep, Facet, MetricGrid, advice, words};
 use model::vocabulary::sweep::rule::PROFILE_SHARES as SHARES;
 use stats::sweep::Advised;
 
@@ -25,7 +25,7 @@ pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
             found.push(own);
         }
     }
-    let (word, tone) = match (found.as_slice(), first.words.split(' ').next()) {
+    let (word, tone) = match (found.as_slice(), first.label.split(' ').next()) {
         ([one], _) => one.clone(),
         (_, Some(name)) => (format!("DEPENDS ON {name}"), Tone::Care),
         (_, None) => (NO_CONCLUSION.to_string(), Tone::Care),
@@ -45,14 +45,14 @@ pub fn sweep(diagnosis: &Diagnosis) -> Option<Answer> {
 }
 
 /// What a map alone comes to.
-fn of_facet(swept: &Swept, facet: &Facet) -> (String, Tone) {
+fn of_facet(swept: &EvaluatedSweep, facet: &Facet) -> (String, Tone) {
     let both = [Some(&facet.target), facet.response.as_ref()];
     let charted = || both.into_iter().flatten();
     let advice = &facet.advice;
     match advice.both.or(advice.target).or(advice.response) {
         _ if facet.target.is_rejected() => (NO_CONCLUSION.to_string(), Tone::Care),
         Some(advised) => (set(swept, &advised), Tone::Good),
-        None if charted().all(|own: &Charted| own.surface.matters.yes || own.is_fine()) => {
+        None if charted().all(|own: &MetricGrid| own.surface.matters.yes || own.is_sensitive()) => {
             ("NOTHING TO GAIN".to_string(), Tone::Strong)
         }
         None => (NO_CONCLUSION.to_string(), Tone::Care),
@@ -60,7 +60,7 @@ fn of_facet(swept: &Swept, facet: &Facet) -> (String, Tone) {
 }
 
 /// `SET SLICE TO 3 ms`: the best cell of what is advised.
-fn set(swept: &Swept, advised: &Advised) -> String {
+fn set(swept: &EvaluatedSweep, advised: &Advised) -> String {
     let sweep = swept.sweep;
     let columns = sweep.shape()[0].max(1);
     let place = [advised.cell % columns, advised.cell / columns];
@@ -72,7 +72,7 @@ fn set(swept: &Swept, advised: &Advised) -> String {
 
 pub fn profile(diagnosis: &Diagnosis) -> Option<Answer> {
     diagnosis.run.header.factors.as_ref()?;
-    let Some(shared) = diagnosis.shared_out() else {
+    let Some(shared) = diagnosis.profile_effects() else {
         let why = "Too little was measured to attribute the difference.".to_string();
         return Some(Answer::new(NO_CONCLUSION, Tone::Care).sentences([why]));
     };

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::{column, number, right, text};
 use crate::block::{Axis, Callout, Cell, Chart, ChartKind, Line, LinePoint, Scale, Table};
 use diagnose::swept::curve::Curve;
-use diagnose::swept::{Charted, words};
+use diagnose::swept::{MetricGrid, words};
 use diagnose::words::figure;
 use model::Sweep;
 use model::vocabulary::hackbench::metric as ids;
@@ -23,13 +23,13 @@ pub fn curve_words(sweep: &Sweep, curve: &Curve) -> String {
 }
 
 /// A curve with the switches of the same visits, each as a share of its highest.
-pub fn with_switches(sweep: &Sweep, charted: &Charted, curve: &Curve, id: String) -> Option<Chart> {
+pub fn with_switches(sweep: &Sweep, charted: &MetricGrid, curve: &Curve, id: String) -> Option<Chart> {
     let axis = &sweep.axes[curve.axis];
     let xs = axis.numbers()?;
-    charted.beside(ids::INVOLUNTARY)?;
+    charted.covariate(ids::INVOLUNTARY)?;
     let ms = axis.name.ends_with("_ns");
     let scaled = |x: f64| if ms { x / 1e6 } else { x };
-    let beside = [ids::VOLUNTARY, ids::INVOLUNTARY].into_iter().filter_map(|name| charted.beside(name));
+    let beside = [ids::VOLUNTARY, ids::INVOLUNTARY].into_iter().filter_map(|name| charted.covariate(name));
     let mut all = vec![(&charted.metric.title, &charted.metric.unit, &charted.medians)];
     all.extend(beside.map(|beside| (&beside.metric.title, &beside.metric.unit, &beside.medians)));
     let line = |(title, _, medians): &(&Cow<'static, str>, _, &Vec<Option<f64>>)| {

@@ -1,4 +1,4 @@
-//! What the time is enough for.
+//! What fits into the remaining time.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::Loop;
 use crate::plan::Until;
 
 impl Loop<'_, '_> {
-    /// Whether a visit of these of a case's points (none: all) would end after the budget.
+    /// Whether a visit of these points of a case (none: all) would end after the budget.
     pub(super) fn over_budget(&self, case: usize, points: &[Params]) -> bool {
         let visit_s = match points.len() {
             0 => self.visit_seconds(case),
@@ -20,8 +20,8 @@ impl Loop<'_, '_> {
         self.session.header.pretend.is_none() && visit_s > self.left_s()
     }
 
-    /// Seconds that a visit of this case takes: as seen in the first passes, which visit all of its
-    /// points, or as estimated.
+    /// Seconds of a visit of this case: as seen in the first passes, which visit all points, or as
+    /// estimated.
     pub(super) fn visit_seconds(&self, case: usize) -> f64 {
         let whole = |visit: &&Visit| {
             self.session.profile.until != Until::Rounds || visit.pass < self.session.profile.passes_min
@@ -34,7 +34,7 @@ impl Loop<'_, '_> {
         }
     }
 
-    /// Of so many of its points.
+    /// The same for this number of points.
     pub(super) fn part_seconds(&self, case: usize, points: usize) -> f64 {
         part_s(self.visit_seconds(case), points, self.points_of(&self.plan()[case].case).len())
     }
@@ -43,9 +43,8 @@ impl Loop<'_, '_> {
         bench::find(&case.bench).map(|bench| (bench.points)(case)).unwrap_or_default()
     }
 
-    /// Visits in all as far as can be told, and the time that the rest will take: every unfinished
-    /// case up to the next look of the stop rule, or up to the end of the passes; after those what
-    /// fits into the budget.
+    /// Estimated number of visits in all, and remaining time: every unfinished case up to the next
+    /// stop decision or the end of the passes, then what fits into the budget.
     pub(super) fn outlook(&self) -> (usize, Duration) {
         let profile = self.session.profile;
         let (mut visits, mut seconds) = (self.run.visits.len(), 0.0);
@@ -78,13 +77,13 @@ impl Loop<'_, '_> {
         (visits, Duration::from_secs_f64(seconds.min(left).max(0.0)))
     }
 
-    /// Seconds of the budget that are left.
+    /// Remaining seconds of the budget.
     pub(super) fn left_s(&self) -> f64 {
         self.session.header.budget_s - self.begin.elapsed().as_secs_f64()
     }
 
-    /// Takes cases out, the least important first, until the others get the passes that an interval
-    /// needs at the speed that was seen. What is taken out says so.
+    /// Leaves out the least important cases until the others get the passes that an interval needs,
+    /// at the observed speed, and records the reason.
     pub(super) fn make_room(
         &mut self,
         runnable: &[usize],
@@ -101,7 +100,7 @@ impl Loop<'_, '_> {
         let mut due: Vec<usize> = runnable.iter().copied().filter(|case| !self.finished[*case]).collect();
         due.sort_by_key(|case| std::cmp::Reverse(self.plan()[*case].priority));
         let mut wanted: f64 = due.iter().map(|case| needs(self, *case)).sum();
-        // What nobody has visited yet is only estimated, and the plan has cut by that already.
+        // Unvisited cases have estimates only, by which the plan was cut already.
         while wanted > self.left_s()
             && due.len() > 1
             && let Some(case) = due.pop()

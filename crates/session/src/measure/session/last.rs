@@ -1,5 +1,4 @@
-//! What is visited once, when all else is through: a map of the memory that the runs before have
-//! given back.
+//! Cases that are visited once at the end: the map of the memory that earlier visits used.
 
 use super::Loop;
 use crate::measure::Progress;
@@ -11,8 +10,8 @@ impl Loop<'_, '_> {
         self.plan()[case].case.inputs.contains_key(LAST)
     }
 
-    /// Visits what comes once and last, whatever the budget: it was planned for. False when the
-    /// user interrupted it.
+    /// Visits the cases that come once and last, whatever the budget. False if the user interrupted
+    /// it.
     pub(super) fn last(
         &mut self,
         writer: &mut Writer,

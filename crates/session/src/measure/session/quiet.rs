@@ -1,4 +1,4 @@
-//! Waiting for a quiet machine, before the first pass and after loud ones.
+//! Waiting for a quiet host, before the first pass and after disturbed ones.
 
 use std::time::Instant;
 
@@ -22,11 +22,11 @@ impl Loop<'_, '_> {
         // The cores of this machine say nothing about another one's counters.
         let here = self.session.root == std::path::Path::new("/");
         let header = self.session.header;
-        let lookout = || gate::Lookout::over(&header.allowed_cpus, Clock::from_run(&header.clock));
+        let probe = || gate::CoreProbe::over(&header.allowed_cpus, Clock::from_run(&header.clock));
         let waiting = Instant::now();
         let report = gate::wait(
             &mut self.counters,
-            here.then(lookout),
+            here.then(probe),
             self.patience,
             || begin_ms + begin.elapsed().as_secs_f64() * 1e3,
             self.session.interrupted,
@@ -46,7 +46,7 @@ impl Loop<'_, '_> {
         writer.append(&Record::Event(report.event))
     }
 
-    /// After a pass in which others were loud, waits at the gate again while there is patience.
+    /// After a pass with much other work, waits at the gate again while there is patience.
     pub(super) fn wait_if_loud(
         &mut self,
         first_of_pass: usize,
@@ -65,18 +65,19 @@ impl Loop<'_, '_> {
             own_ms: sum(|conditions| conditions.own_ms),
             steal_ms: sum(|conditions| conditions.steal_ms),
             swapped_pages: sum(|conditions| conditions.swapped_pages),
-            // Pressure and throttling are not looked at here: our own tasks cause both.
+            // Pressure and throttling are ignored here: Assay's own tasks cause both.
             ..Conditions::default()
         };
         let loud =
             whole.wall_ms > 0.0 && gate::disturbance(&whole, &self.looks_since(first_of_pass)).is_some();
-        match loud && self.patience != Patience::None && !(self.session.interrupted)() {
-            true => self.gate(writer, progress),
-            false => Ok(()),
+        if loud && self.patience != Patience::None && !(self.session.interrupted)() {
+            self.gate(writer, progress)
+        } else {
+            Ok(())
         }
     }
 
-    /// Looks at the cores beside the windows of visits to one CPU, from this visit on.
+    /// Probes of the core in visits to one CPU, from this visit on.
     fn looks_since(&self, first: usize) -> Vec<f64> {
         let on_one_cpu = |visit: &&Visit| self.plan()[visit.case as usize].case.placement.is_of_one_cpu();
         let samples = self.run.visits[first..].iter().filter(on_one_cpu).flat_map(|visit| &visit.samples);

@@ -5,16 +5,16 @@ use model::run_file::Writer;
 use model::{Params, fingerprint, rough};
 use stats::quads::versus;
 use stats::series::series;
-use stats::spend::{Asked, Part, Wanted, worthwhile};
+use stats::spend::{PrecisionTargets, VisitGoals, VisitPart, worthwhile};
 
 use super::{Ended, Loop, Progress};
 use crate::plan;
 
-/// Seconds of visits in a round; then all is looked at again.
+/// Seconds of visits per round, after which the choice is made again.
 const ROUND_S: f64 = 4.0;
 
 impl Loop<'_, '_> {
-    /// Rounds until the budget is over or nothing gains from more visits.
+    /// Rounds until the budget ends or no case gains from more visits.
     pub(super) fn rounds(
         &mut self,
         runnable: &[usize],
@@ -47,22 +47,22 @@ impl Loop<'_, '_> {
         Ok(Ended::Complete)
     }
 
-    /// Of two commands in turn, whether the quads so far are enough for both.
-    pub(super) fn told_apart(&self, case: usize) -> bool {
+    /// For two alternating commands: whether the quads so far are enough for both.
+    pub(super) fn difference_is_known(&self, case: usize) -> bool {
         let place = &self.plan()[case].case.placement.name;
         let all = series(&self.run);
         let mut arms =
             all.iter().filter(|series| series.metric.headline && series.case.placement.name == *place);
         let found = arms.next().zip(arms.next()).and_then(|(a, b)| versus(a, b));
-        // Whole quads only: else one arm would be ahead.
+        // Whole quads only, so that no arm is ahead.
         let passes = self.of_case(case).map(|visit| visit.pass + 1).max().unwrap_or(0);
         passes.is_multiple_of(2) && found.is_some_and(|found| found.is_enough())
     }
 
-    /// What gains from another visit, the most worthwhile first.
+    /// What gains from another visit, most first.
     fn gaining(&self) -> Vec<Part> {
         let profile = self.session.profile;
-        let asked = Asked {
+        let asked = PrecisionTargets {
             trusted: profile.precision,
             rough: rough(profile.precision),
             most: profile.passes_max as usize,
@@ -76,14 +76,13 @@ impl Loop<'_, '_> {
         };
         let machine = self.watch.machine();
         let first = (self.session.undecided)(&self.run);
-        let wanted = Wanted { asked, first: &first };
+        let wanted = VisitGoals { asked, first: &first };
         let found = worthwhile(&all, machine, &wanted, |case| self.visit_seconds(case), divisible);
         found.into_iter().filter(|part| !self.finished[part.case]).collect()
     }
 
-    /// Of these the first that fit into a round and into the budget, in a random order: cases with
-    /// those of their points that are to be visited, none where all are. One at least, if the
-    /// budget has room.
+    /// The first of these that fit into a round and the budget, in random order: cases with the
+    /// points to visit (none: all). At least one, if the budget has room.
     fn round(&self, gaining: Vec<Part>, pass: u32) -> Vec<(usize, Vec<Params>)> {
         let mut round: Vec<(usize, Vec<Params>)> = Vec::new();
         let (mut seconds, left) = (0.0, self.left_s());

@@ -1,25 +1,25 @@
-//! Whether a sweep has seen enough: its question is asked of all cells together.
+//! Whether a sweep can detect the requested effect, decided for all cells together.
 
 use stats::core_bound::run_clock;
 use stats::series::series;
-use stats::sweep::asking::seen_so_far;
+use stats::sweep::grid_data::detectable_so_far;
 
 use super::Loop;
 
 impl Loop<'_, '_> {
-    /// Cells go on together until the effect that the sweep asks for would be seen, of each knob in
-    /// each metric; only those that give nothing end before.
-    pub(super) fn look_whether_it_is_seen(&mut self, runnable: &[usize]) {
+    /// All cells continue until the requested effect would be detected, of each knob in each
+    /// metric; only failing cells end earlier.
+    pub(super) fn check_sweep_effect(&mut self, runnable: &[usize]) {
         let hopeless: Vec<bool> = runnable.iter().map(|case| self.gives_nothing(*case)).collect();
         let enough = runnable.iter().zip(&hopeless).all(|(case, gone)| *gone || self.has_enough(*case));
-        let seen = enough && self.sees_what_is_asked();
+        let seen = enough && self.effect_is_detectable();
         for (case, hopeless) in runnable.iter().zip(hopeless) {
-            // Once seen, nothing is looked at again.
+            // Once detectable, no further check is needed.
             self.finished[*case] |= hopeless || seen;
         }
     }
 
-    fn sees_what_is_asked(&mut self) -> bool {
+    fn effect_is_detectable(&mut self) -> bool {
         let header = self.session.header;
         let Some((sweep, effect)) = header.sweep.as_ref().and_then(|sweep| Some((sweep, sweep.effect?)))
         else {
@@ -32,8 +32,8 @@ impl Loop<'_, '_> {
         let all = series(&self.run);
         let machine = self.watch.machine();
         let seen = seen_so_far(sweep, &all, (run_clock(&all, machine), machine), header.seed);
-        // Where nothing can be asked (all cells but one fail), more passes change nothing.
+        // If there is no effect to estimate (all cells but one fail), more passes do not help.
         let largest = seen.iter().copied().reduce(f64::max).unwrap_or(0.0);
-        self.ending.look(passes, largest, effect.ln_1p())
+        self.ending.check(passes, largest, effect.ln_1p())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is said of a sosreport with other words in one of its files.
+/// What is said about a sosreport with other words in one of its files.
 fn said(file: &str, text: &str) -> Vec<String> {
     let mut archive = sosreport(&modules(2, 16));
     archive.file(&format!("sosreport-db7-2026-11-29-abcdefg/{file}"), text);
@@ -52,7 +52,7 @@ fn each_is_named_with_its_sources() {
     }
 }
 
-/// What is said of one printout, and what is then in doubt.
+/// What is said about one printout, and what is then in doubt.
 fn alone(text: &str) -> (Vec<String>, Vec<String>) {
     let told = machine_of(text.as_bytes()).archive.expect("an archive");
     (told.contradictions, told.in_doubt)
@@ -79,7 +79,7 @@ fn a_printout_that_contradicts_itself_is_in_doubt() {
     assert_eq!((alone(LSCPU), alone(NUMACTL)), Default::default());
 }
 
-/// Whether what is told differently puts the machine in doubt.
+/// Whether what is reported differently puts the machine in doubt.
 #[test]
 fn what_one_machine_cannot_tell_differently_is_in_doubt() {
     let product = |name: &str| {

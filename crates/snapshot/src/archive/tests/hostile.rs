@@ -116,7 +116,7 @@ fn two_machines_are_two_and_archives_in_an_archive_are_named() {
     }
     // One that has the other inside is one.
     assert!(read_bytes(&both(["sosreport-a", "sosreport-a/data"])).is_ok());
-    // Folders are told apart as well.
+    // Folders are distinguished as well.
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in ["one", "other"] {
         write(folder.path(), &format!("{name}/proc/version"), "Linux version 6.1");
@@ -144,7 +144,7 @@ fn more_than_any_machine_has_is_left_out() {
         many.file(&format!("x/hostname_{at}"), "db7\n");
     }
     let told = machine_of(&many.done()).archive.expect("an archive");
-    assert_eq!(told.sources.len(), 2 * MOST_PRINTED);
+    assert_eq!(told.sources.len(), 2 * MAX_PRINTED);
     let mut wide = Made::default();
     for at in 0..9000 {
         wide.file(&format!("x/sys/devices/system/cpu/cpu{at}/online"), "1");
@@ -176,7 +176,7 @@ fn printouts_whose_end_is_missing_are_told_so() {
     assert_eq!((told.sources.len(), told.contradictions.len()), (5, 0), "{told:?}");
 }
 
-/// A pipe that nobody writes to, devices and an empty folder.
+/// A pipe that no one writes to, devices and an empty folder.
 #[test]
 fn what_is_no_file_is_not_waited_for() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -271,7 +271,7 @@ fn a_short_printout_never_becomes_gigabytes() {
     // All even CPUs form one core: the list of that core stands with each of them.
     let mut table = "CPU NODE SOCKET CORE ONLINE\n".to_string();
     (0..30_000).for_each(|cpu| table.push_str(&format!("{} 0 0 0 yes\n", 2 * cpu)));
-    let mut told = told::Told::default();
+    let mut told = reported::Reported::default();
     (lscpu::TABLE.read)(table.as_bytes(), &mut told);
     assert!(told.is_too_much());
     let told_bytes = |entry: &model::Entry| match entry {

@@ -8,7 +8,7 @@ fn recorded(name: &str) -> Vec<u8> {
     fs::read(root.join(name)).expect("a recorded printout")
 }
 
-/// Packages, cores, CPUs and nodes as far as they are told.
+/// Packages, cores, CPUs and nodes as far as they are reported.
 fn shape(machine: &Machine) -> [Option<usize>; 4] {
     let summary = machine.summary();
     [summary.packages, summary.cores, summary.cpus, summary.numa_nodes]
@@ -80,23 +80,21 @@ fn socket(at: u32, is_old: bool) -> String {
     let core = format!("<object type=\"Core\" {all}>{}{}</object>", thread(at), thread(at + 2));
     let caches = cache(2, 1 << 20, &cache(1, 32768, &core));
     let node = format!("<object type=\"NUMANode\" {all} local_memory=\"{}\"", 8u64 << 30);
-    match is_old {
-        true => format!("{node}><object type=\"Socket\" {all}>{caches}</object></object>"),
-        false => format!("<object type=\"Package\" {all}>{node}/>{caches}</object>"),
+    if is_old {
+        format!("{node}><object type=\"Socket\" {all}>{caches}</object></object>")
+    } else {
+        format!("<object type=\"Package\" {all}>{node}/>{caches}</object>")
     }
 }
 
 /// Two such sockets.
 fn topology(is_old: bool) -> String {
-    let distances = match is_old {
-        true => {
-            "<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"10.000000\"><latency value=\"1.000000\"/>\
+    let distances = if is_old {
+        "<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"10.000000\"><latency value=\"1.000000\"/>\
              <latency value=\"2.100000\"/><latency value=\"2.100000\"/><latency value=\"1.000000\"/></distances>"
-        }
-        false => {
-            "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" indexing=\"os\"><indexes length=\"4\">0 1 </indexes>\
+    } else {
+        "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" indexing=\"os\"><indexes length=\"4\">0 1 </indexes>\
              <u64values length=\"12\">10 21 21 10 </u64values></distances2>"
-        }
     };
     let infos = "<info name=\"CPUModel\" value=\"X &amp; Y\"/><info name=\"HostName\" value=\"db7\"/>\
                  <info name=\"OSRelease\" value=\"6.1\"/><info name=\"DMIProductName\" value=\"Box\"/>";

@@ -12,9 +12,9 @@ use crate::sweep::Shape;
 type Label = (Kind, Option<Direction>);
 
 /// Least cells of a region.
-const LEAST_CELLS: usize = 3;
-/// A step, over all lines together, that is not told from none: errors.
-const TOLD: f64 = 2.0;
+const MIN_CELLS: usize = 3;
+/// A step, over all lines together, that is unknown from none: errors.
+const STEP_ERRORS: f64 = 2.0;
 
 /// The pieces of all lines along an axis, by cell.
 #[derive(Clone)]
@@ -150,9 +150,10 @@ impl Map {
                 if flat < 2 || bands.len() < cut + 2 {
                     continue;
                 }
-                let ended: Vec<Vec<usize>> = match from_start {
-                    true => bands.drain(..cut).collect(),
-                    false => bands.split_off(bands.len() - cut),
+                let ended: Vec<Vec<usize>> = if from_start {
+                    bands.drain(..cut).collect()
+                } else {
+                    bands.split_off(bands.len() - cut)
                 };
                 ended.iter().flatten().for_each(|cell| self.labels[*cell] = Some(other[*cell].label));
             }
@@ -160,11 +161,12 @@ impl Map {
     }
 
     /// How many bands at an end of a fall are level: neither a step between two nor all of them
-    /// together are told from none. 1 where the last step is told.
+    /// together are distinguished from none. 1 where the last step is reported.
     fn flat_bands(&self, bands: &[Vec<usize>], axis: u8, from_start: bool) -> usize {
         let band = |index: usize| &bands[if from_start { index } else { bands.len() - 1 - index }];
         let none = |one: usize, other: usize| {
-            self.step(band(one), band(other), axis).is_some_and(|(step, error)| step.abs() <= TOLD * error)
+            self.step(band(one), band(other), axis)
+                .is_some_and(|(step, error)| step.abs() <= STEP_ERRORS * error)
         };
         let mut flat = 1;
         while flat < bands.len() && none(flat - 1, flat) && none(0, flat) {
@@ -192,7 +194,7 @@ impl Map {
     fn calm(&mut self) {
         for _ in 0..self.labels.len() {
             let areas = self.areas();
-            let mut small: Vec<&Vec<usize>> = areas.iter().filter(|area| area.len() < LEAST_CELLS).collect();
+            let mut small: Vec<&Vec<usize>> = areas.iter().filter(|area| area.len() < MIN_CELLS).collect();
             small.sort_by_key(|area| area.len());
             let Some((area, into)) = small.iter().find_map(|area| Some((*area, self.around(area, &areas)?)))
             else {

@@ -6,7 +6,7 @@ use crate::block::{Axis, Cell, Chart, ChartKind, Column, Line, LinePoint, Table}
 use crate::sections::figures::value_words;
 use crate::sections::names::placement_words;
 use crate::sections::{column, number, right, text};
-use diagnose::capacity::{Arm, Level, Study};
+use diagnose::capacity::{Level, PlacementLevels, Study};
 use model::vocabulary::MetricId;
 use model::vocabulary::smt as ids;
 use model::{VerdictKind, percent};
@@ -22,7 +22,7 @@ fn hollow(level: &Level, metric: MetricId) -> bool {
 }
 
 /// CPU% of the CPUs of an arm, 0..100.
-fn cpu_percent(arm: &Arm, level: &Level) -> Option<f64> {
+fn cpu_percent(arm: &PlacementLevels, level: &Level) -> Option<f64> {
     Some(level.median(ids::metric::CPU)? / arm.cpus as f64)
 }
 
@@ -33,7 +33,7 @@ fn interval(level: &Level, metric: MetricId) -> Option<[f64; 2]> {
 
 /// A line a placement: a metric over CPU%.
 fn over_cpu(study: &Study, metric: MetricId) -> Vec<Line> {
-    let line = |arm: &Arm| {
+    let line = |arm: &PlacementLevels| {
         let point = |level: &Level| {
             Some(LinePoint {
                 x: cpu_percent(arm, level)?,
@@ -51,7 +51,7 @@ fn over_cpu(study: &Study, metric: MetricId) -> Vec<Line> {
     study.arms.iter().map(line).filter(|line| !line.points.is_empty()).collect()
 }
 
-fn arm_name(study: &Study, arm: &Arm) -> String {
+fn arm_name(study: &Study, arm: &PlacementLevels) -> String {
     let cpus = &arm.case.placement;
     match (arm.name(), study.smt) {
         ("one-cpu", true) => "one CPU: one thread of a core".to_string(),

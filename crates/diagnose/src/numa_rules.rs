@@ -1,4 +1,5 @@
-//! What is odd in the machine as the kernel describes it, whatever was measured.
+//! NUMA nodes and distances as the kernel reports them: sockets that share a node, missing
+//! distances.
 
 use super::words::clipped;
 use super::{Evidence, Rule};
@@ -33,14 +34,15 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
     if machine.nodes.is_empty() {
         return None;
     }
-    let of = |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
-    let wide: Vec<(u32, usize)> = machine
+    let sockets_of =
+        |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
+    let nodes_with_several: Vec<(u32, usize)> = machine
         .nodes
         .iter()
-        .map(|node| (node.id, of(&node.cpus)))
+        .map(|node| (node.id, sockets_of(&node.cpus)))
         .filter(|(_, packages)| *packages > 1)
         .collect();
-    let Some((node, count)) = wide.first() else { return Some(Vec::new()) };
+    let Some((node, count)) = nodes_with_several.first() else { return Some(Vec::new()) };
     let guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
     let (cause, advice) = match guest {
         true => (
@@ -57,9 +59,9 @@ fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
         1 => format!(
             "The kernel reports {count} sockets in one NUMA node. It cannot place memory near its tasks."
         ),
-        all => format!(
-            "{} of {all} NUMA nodes have several sockets. The kernel cannot place memory near its tasks.",
-            wide.len()
+        nodes => format!(
+            "{} of {nodes} NUMA nodes have several sockets. The kernel cannot place memory near its tasks.",
+            nodes_with_several.len()
         ),
     })
         .cause(cause)
@@ -92,7 +94,7 @@ const NO_DISTANCE: Rule = Rule {
     check: no_distance,
 };
 
-/// What firmware says of a node and itself.
+/// The distance of a node to itself in firmware's table (SLIT).
 const LOCAL: u32 = 10;
 
 fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -105,7 +107,7 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
     if nodes.len() < 2 || !(missing || equal) {
         return Some(Vec::new());
     }
-    let told = nodes[0].distances.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let distances = nodes[0].distances.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     Some(vec![Finding::note(NO_DISTANCE.id, match missing {
         true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
         false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
@@ -114,7 +116,7 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
                 far.")
         .fact("NUMA nodes", nodes.len(), NODES)
         .fact(format!("distances of node {}", nodes[0].id),
-                if missing { "none".to_string() } else { clipped(&told) },
+                if missing { "none".to_string() } else { clipped(&distances) },
                 format!("/sys/devices/system/node/node{}/distance", nodes[0].id))
         .confirm("numactl --hardware; cat /sys/devices/system/node/node*/distance")
         .advice("In a guest have distances passed (QEMU: -numa dist). On bare metal look for newer firmware. Benchmark \

@@ -1,4 +1,4 @@
-//! What a tool tells of a machine, in the words of /proc and /sys.
+//! What a tool reports about a machine, in the words of /proc and /sys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use machine::archive::Subject;
 
 pub(super) const NODES: &str = "/sys/devices/system/node";
 
-/// What is told of 8,192 CPUs, the most that Linux is built for, is a tenth of it, bytes.
-const MOST_BYTES: usize = 256 << 20;
+/// What is reported of 8,192 CPUs, the most that Linux is built for, is a tenth of it, bytes.
+const MAX_BYTES: usize = 256 << 20;
 /// What a file takes beside its text, bytes.
 const FILE_BYTES: usize = 100;
 
-/// What one printout tells.
+/// What one printout reports.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     pub files: BTreeMap<String, Entry>,
     /// Bytes of the files.
     told_bytes: usize,
@@ -25,9 +25,9 @@ pub(super) struct Told {
     pub claims: Vec<(Subject, String, &'static str)>,
 }
 
-impl Told {
+impl Reported {
     pub fn file(&mut self, path: &str, text: impl ToString) {
-        // What a printout of some kilobytes says of each CPU may be gigabytes.
+        // What a printout of some kilobytes says about each CPU may be gigabytes.
         if self.is_too_much() {
             return;
         }
@@ -36,9 +36,9 @@ impl Told {
         self.files.insert(path.to_string(), Entry::Text(text));
     }
 
-    /// Whether it tells more than any machine has; it is then left out.
+    /// Whether it reports more than any machine has; it is then left out.
     pub fn is_too_much(&self) -> bool {
-        self.told_bytes > MOST_BYTES
+        self.told_bytes > MAX_BYTES
     }
 
     pub fn claim(&mut self, subject: Subject, value: impl ToString) {
@@ -69,7 +69,7 @@ impl Told {
         self.file(&format!("{CPUS}/cpu{cpu}/topology/{file}"), value);
     }
 
-    pub fn cache(&mut self, cpu: u32, index: usize, cache: &CacheTold) {
+    pub fn cache(&mut self, cpu: u32, index: usize, cache: &ReportedCache) {
         let place = format!("{CPUS}/cpu{cpu}/cache/index{index}");
         self.file(&format!("{place}/level"), cache.level);
         self.file(&format!("{place}/type"), cache.kind);
@@ -112,7 +112,7 @@ impl Told {
         self.claim(Subject::Host, name);
     }
 
-    /// What the processor is called, where nobody says which CPUs it has.
+    /// What the processor is called, where no one says which CPUs it has.
     pub fn processor(&mut self, vendor: Option<&str>, model: &str) {
         let vendor = vendor.map_or(String::new(), |vendor| format!("vendor_id\t: {vendor}\n"));
         self.file("/proc/cpuinfo", format!("{vendor}model name\t: {}\n", model.trim()));
@@ -122,15 +122,15 @@ impl Told {
         self.file(ids::probe::ARCHITECTURE, name);
     }
 
-    /// A printout of dmidecode, or what another tool tells of the same tables in its words.
+    /// A printout of dmidecode, or what another tool reports about the same tables.
     pub fn printout(&mut self, text: &str) {
         self.files.extend(machine::printout_of(text).map(|(name, entry)| (name.to_string(), entry)));
     }
 }
 
-/// A cache as a tool tells it.
+/// A cache as a tool reports it.
 #[derive(Clone, Default)]
-pub(super) struct CacheTold {
+pub(super) struct ReportedCache {
     pub level: u32,
     /// In the kernel's words.
     pub kind: &'static str,
@@ -140,7 +140,7 @@ pub(super) struct CacheTold {
     pub ways: Option<u64>,
 }
 
-impl CacheTold {
+impl ReportedCache {
     fn sets(&self) -> Option<u64> {
         let set = self.line_bytes?.checked_mul(self.ways?).filter(|bytes| *bytes > 0)?;
         self.bytes.map(|bytes| bytes / set).filter(|sets| *sets > 0)

@@ -1,6 +1,6 @@
-//! What dmidecode prints, cut into structures: with handles or without (`-q`), from any version
-//! since 2.7, as people pass it on: behind a shell's prompt, with a byte order mark, Windows line
-//! ends or blanks for tabs, quoted in a mail, moved in or without its indentation, cut short.
+//! Parses pasted output of dmidecode (any version since 2.7, also `-q` without handles) into
+//! structures. Tolerates a shell prompt, a byte order mark, Windows line ends, blanks for tabs,
+//! mail quotes, changed or lost indentation, and a cut end.
 
 /// Structures that matter, by number and by the title that stands above their fields.
 pub const TITLES: [(u32, &str); 9] = [
@@ -18,7 +18,7 @@ pub const TITLES: [(u32, &str); 9] = [
 /// Fields of one structure, in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Structure<'a> {
-    /// Of one that has no title of ours: `u32::MAX`.
+    /// Number of the structure type; `u32::MAX` if its title is not in [`TITLES`].
     pub kind: u32,
     pub handle: Option<&'a str>,
     pub fields: Vec<(&'a str, &'a str)>,
@@ -32,6 +32,7 @@ impl<'a> Structure<'a> {
     }
 }
 
+/// The structures of a text, in order; text before the first title is skipped.
 pub fn structures(text: &str) -> Vec<Structure<'_>> {
     let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().map(unquoted).collect();
     let heads = lines.iter().filter(|line| is_head(line));
@@ -45,7 +46,7 @@ pub fn structures(text: &str) -> Vec<Structure<'_>> {
         let words = line.trim();
         let was_new = std::mem::replace(&mut is_new, words.is_empty());
         if let Some(at) = handle_in(words) {
-            handle = words[at + 7..].split(',').next();
+            handle = words[at + "Handle ".len()..].split(',').next();
             is_new = true;
             continue;
         }
@@ -53,13 +54,10 @@ pub fn structures(text: &str) -> Vec<Structure<'_>> {
             found.push(Structure { kind: *kind, handle: handle.take(), fields: Vec::new() });
             continue;
         }
-        let indented = match is_flat {
-            true => !was_new || words.contains(':'),
-            false => indentation(line) > base,
-        };
+        let indented = if is_flat { !was_new || words.contains(':') } else { indentation(line) > base };
         match (words.split_once(':'), found.last_mut()) {
             (Some((name, value)), Some(last)) if indented => last.fields.push((name.trim(), value.trim())),
-            // A word alone of a list: a characteristic.
+            // A line without a colon is an item of a list, such as a characteristic.
             (None, Some(last)) if indented && !words.is_empty() => last.fields.push((words, "")),
             // Another structure's title: what follows is not the last one's.
             (_, Some(_)) if !indented && !words.is_empty() => {
@@ -94,8 +92,7 @@ fn is_head(line: &str) -> bool {
     handle_in(words).is_some() || TITLES.iter().any(|(_, title)| *title == words)
 }
 
-/// Whether most fields stand where titles do: what copies from a page may lose is the beginning of
-/// lines.
+/// Whether most fields have the indentation of titles: copying may strip leading blanks.
 fn is_flat(lines: &[&str], base: usize) -> bool {
     let inside = lines.iter().skip_while(|line| !is_head(line)).skip(1);
     let mut fields = inside.filter(|line| line.contains(':') && !is_head(line));

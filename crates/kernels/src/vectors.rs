@@ -1,14 +1,14 @@
-//! Ordinary code for the widest vectors of this CPU: compiled once for each width, chosen when it
-//! runs.
+//! Compiles ordinary code once for each vector width, and runs the widest version that this CPU
+//! supports.
 //!
-//! The parts of `work` that matter must be `#[inline(always)]`: only what is inlined is compiled
-//! for the width. Nothing is contracted or reassociated (Rust never does), so the bits of the
-//! results are the same whatever is chosen.
+//! The timed parts of `work` must be `#[inline(always)]`: only inlined code is compiled for the
+//! width. Rust neither contracts nor reassociates floating point, so results have the same bits at
+//! every width.
 
-/// Runs `work` as compiled for the best that this CPU has.
+/// Runs `work` with the widest vectors that this CPU supports.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+pub fn with_widest_vectors<R>(work: impl FnOnce() -> R) -> R {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn avx2<R>(work: impl FnOnce() -> R) -> R {
         work()
@@ -24,17 +24,17 @@ pub fn widest<R>(work: impl FnOnce() -> R) -> R {
         return work();
     }
     match all!("avx512f" "avx512vl" "avx512bw" "avx512dq") {
-        // SAFETY: this CPU was just asked for every feature that the function names.
+        // SAFETY: this CPU has every feature that the function names, as just checked.
         true => unsafe { avx512(work) },
         // SAFETY: as above.
         false => unsafe { avx2(work) },
     }
 }
 
-/// Elsewhere the baseline has the vectors that every CPU has (NEON on aarch64).
+/// On other architectures all CPUs have the same vectors (NEON on aarch64).
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+pub fn with_widest_vectors<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
@@ -54,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn the_same_bits_at_any_width() {
+    fn results_have_the_same_bits_at_any_width() {
         let values: Vec<f64> = (0..4096).map(|i| 1.0 / (1.0 + f64::from(i))).collect();
         let plain = lanes(std::hint::black_box(&values));
-        let wide = widest(|| lanes(std::hint::black_box(&values)));
+        let wide = with_widest_vectors(|| lanes(std::hint::black_box(&values)));
         assert_eq!(plain.map(f64::to_bits), wide.map(f64::to_bits));
     }
 }

@@ -1,70 +1,71 @@
-//! Looks at a core beside windows: for how many threads it fetches. A look is the cycles of the
-//! core clock that a round of a loop of taken branches takes: about one where the core fetches for
-//! one thread, twice that where it fetches for two in turn.
+//! Detects whether a core was shared with an SMT sibling, by a probe after each window. A probe is
+//! the core cycles that a round of a loop of taken branches takes: about one if the core fetches
+//! for one thread, about two if it alternates between two threads.
 
 use super::order::{finite, quantile};
 use super::outliers::Covariate;
 use super::series::{Process, Series};
 
-/// A look this many times the lowest twentieth is shared.
-const APART: f64 = 1.5;
-/// What a core takes that fetches for one thread: outside of it the core was never alone, or
-/// fetches otherwise.
+/// From this many times the 5th percentile of all probes on, a core was shared.
+const SHARED_RATIO: f64 = 1.5;
+/// Cycles of a core with one thread. If the 5th percentile lies outside, the core was never alone
+/// or fetches differently.
 const ALONE_CYCLES: std::ops::RangeInclusive<f64> = 0.2..=1.6;
-const LEAST: usize = 40;
-/// The column in which samples have a look at the core after each window.
-const COLUMN: &str = "fetch_cycles";
+const MIN_PROBES: usize = 40;
+/// The column of samples with the probe after each window.
+const PROBE_COLUMN: &str = "fetch_cycles";
 
-/// What looks at cores tell.
+/// How a run's probes separate shared cores from others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shared {
-    /// From so many cycles on a look is one at a shared core.
+pub struct CoreSharing {
+    /// A core with this many cycles or more was shared.
     pub from_cycles: f64,
-    /// Part of all looks that are, 0 to 1.
+    /// Share of all probes on shared cores, 0 to 1.
     pub share: f64,
 }
 
-impl Shared {
-    pub fn holds(self, cycles: f64) -> bool {
+impl CoreSharing {
+    pub fn is_shared(self, cycles: f64) -> bool {
         cycles >= self.from_cycles
     }
 }
 
-/// Tells looks at shared cores from those at cores of one thread. `None` below 40 looks, or where
-/// the lowest are not what a core takes alone.
-pub fn shared(looks: &[f64]) -> Option<Shared> {
-    let looks = finite(looks);
-    let lowest = quantile(&looks, 0.05).filter(|lowest| ALONE_CYCLES.contains(lowest))?;
-    let from_cycles = APART * lowest;
-    let above = looks.iter().filter(|cycles| **cycles >= from_cycles).count();
-    (looks.len() >= LEAST).then(|| Shared { from_cycles, share: above as f64 / looks.len() as f64 })
+/// The threshold that separates shared cores from others. `None` below 40 probes, or if the lowest
+/// are not those of a core with one thread.
+pub fn shared(probes: &[f64]) -> Option<CoreSharing> {
+    let probes = finite(probes);
+    let lowest = quantile(&probes, 0.05).filter(|lowest| ALONE_CYCLES.contains(lowest))?;
+    let from_cycles = SHARED_RATIO * lowest;
+    let above = probes.iter().filter(|cycles| **cycles >= from_cycles).count();
+    (probes.len() >= MIN_PROBES)
+        .then(|| CoreSharing { from_cycles, share: above as f64 / probes.len() as f64 })
 }
 
-/// All looks of a run at cores on which nothing else of ours ran: beside the windows of series
-/// whose work shares one CPU.
+/// The probes of a run while Assay ran nothing else on the core: those of series whose work shares
+/// one CPU.
 pub fn of_run<'s>(series: impl Iterator<Item = &'s Series>) -> Vec<f64> {
     let alone = series.filter(|series| series.case.placement.is_of_one_cpu());
     finite(
         &alone
             .flat_map(|series| &series.processes)
-            .filter_map(|process| process.looks())
+            .filter_map(|process| process.probes())
             .collect::<Vec<_>>()
             .concat(),
     )
 }
 
 impl Process {
-    /// The look at the core after each of its counted windows, cycles; `None` where nobody looked.
-    pub fn looks(&self) -> Option<&[f64]> {
-        self.column(COLUMN)
+    /// Cycles of the probe after each counted window; `None` if none was taken.
+    pub fn probes(&self) -> Option<&[f64]> {
+        self.column(PROBE_COLUMN)
     }
 
-    /// Itself with no other windows than those whose core fetched for one thread at both ends, as
-    /// far as somebody looked; `None` without any.
-    pub fn alone(&self, shared: Shared) -> Option<Process> {
-        let looks = self.looks().unwrap_or_default();
-        let beside = |window: usize| looks.get(window).is_some_and(|cycles| shared.holds(*cycles));
-        let alone = |window: usize| !beside(window) && !window.checked_sub(1).is_some_and(beside);
+    /// A copy with only the windows whose core was not shared at start and end; windows without a
+    /// probe are kept. `None` if no window is left.
+    pub fn alone(&self, shared: CoreSharing) -> Option<Process> {
+        let probes = self.probes().unwrap_or_default();
+        let is_shared = |window: usize| probes.get(window).is_some_and(|cycles| shared.is_shared(*cycles));
+        let alone = |window: usize| !is_shared(window) && !window.checked_sub(1).is_some_and(is_shared);
         let kept: Vec<bool> = (0..self.values.len()).map(alone).collect();
         let only = |values: &[f64]| -> Vec<f64> {
             values.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect()
@@ -85,12 +86,12 @@ mod tests {
 
     #[test]
     fn looks_at_shared_cores_are_counted() {
-        let looks: Vec<f64> =
+        let probes: Vec<f64> =
             (0..100).map(|n| if n % 4 == 0 { 2.05 } else { 1.0 + f64::from(n) * 1e-3 }).collect();
-        let found = shared(&looks).expect("enough looks");
+        let found = shared(&probes).expect("enough probes");
         assert_eq!(found.share, 0.25);
-        assert!(found.holds(2.0) && !found.holds(1.3));
-        assert_eq!(shared(&looks[..LEAST - 1]), None, "too few");
+        assert!(found.is_shared(2.0) && !found.is_shared(1.3));
+        assert_eq!(shared(&probes[..MIN_PROBES - 1]), None, "too few");
         assert_eq!(shared(&[2.05; 100]), None, "never alone");
         assert_eq!(shared(&[f64::NAN; 100]), None);
     }
@@ -101,7 +102,7 @@ mod tests {
         four.beside.fetch_cycles = Some(model::Packed::Each(vec![1.0, 2.0, 1.0, 1.0, f64::NAN]));
         four.beside.clock_ghz = Some(model::Packed::Each(vec![3.0, 3.1, 3.2, 3.3, 3.4]));
         let process = series(&run(1, vec![visit(0, 0, 0, vec![four])])).remove(0).processes.remove(0);
-        let shared = |from_cycles: f64| Shared { from_cycles, share: 0.2 };
+        let shared = |from_cycles: f64| CoreSharing { from_cycles, share: 0.2 };
         // The second was beside one at its end, the third at its begin.
         let alone = process.alone(shared(1.5)).expect("three windows");
         assert_eq!(

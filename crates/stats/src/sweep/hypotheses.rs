@@ -1,6 +1,6 @@
-//! What is asked of a sweep with all of its looks, before any single cell: does each knob matter,
-//! does the metric rise or fall along a knob whose values have an order, do both knobs together do
-//! what neither does alone.
+//! What is asked of a sweep with all of its observations, before any single cell: does each knob
+//! matter, does the metric rise or fall along a knob whose values have an order, do both knobs
+//! together do what neither does alone.
 //!
 //! A knob's own questions are tested by permutation: its values are exchanged within a pass and
 //! within one value of the other knob, so that what the other one does, and what the machine did
@@ -8,7 +8,7 @@
 //! the other one does: the test is exact.
 //!
 //! Any two cells: several statistics, each sharp for another kind of surface, count together
-//! ([`Exchanged::jointly`]). What is said of all questions together errs in 5 % at most
+//! ([`Exchanged::jointly`]). What is said about all questions together errs in 5 % at most
 //! ([`closed`]).
 
 mod closed;
@@ -16,7 +16,7 @@ pub mod scan;
 
 use fastrand::Rng;
 
-use super::fit::{Contrast, Fit, Passes, Point, fit};
+use super::fit::{Contrast, Fit, PassLevels, Point, fit};
 use super::matters::floor;
 use super::{Knob, Shape};
 use crate::order::{MAD_TO_SIGMA, mad, median};
@@ -28,52 +28,53 @@ use self::scan::Scan;
 pub const ALPHA: f64 = 0.05;
 /// Permutations of a test: p is 0.001 at least.
 const PERMUTATIONS: usize = 999;
-/// Residuals count up to so many robust standard deviations, so that no single look decides.
-const CLIP: f64 = 5.0;
-/// How often a trend at its floor is told.
-const SEEN: f64 = 0.8;
+/// Residuals count up to this many robust standard deviations, so that no single observation
+/// decides.
+const CLIP_SIGMAS: f64 = 5.0;
+/// How often a trend at its floor is detected.
+const DETECTION_POWER: f64 = 0.8;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Hypothesis {
     /// Do the values of a knob differ? Axis 0 is the columns' knob, 1 the rows'.
     Main { axis: usize },
     /// Does the metric rise or fall along a knob?
     Trend { axis: usize },
     /// Does what one knob does depend on the other?
-    Together,
+    Interaction,
     /// Do any two cells differ?
     Any,
 }
 
-impl Asked {
+impl Hypothesis {
     /// Of one knob alone: which one.
     pub fn axis(self) -> Option<usize> {
         match self {
-            Asked::Main { axis } | Asked::Trend { axis } => Some(axis),
-            Asked::Together | Asked::Any => None,
+            Hypothesis::Main { axis } | Hypothesis::Trend { axis } => Some(axis),
+            Hypothesis::Interaction | Hypothesis::Any => None,
         }
     }
 }
 
-/// What the looks say to a question.
+/// What the observations say to a question.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    pub asked: Asked,
+pub struct TestResult {
+    pub hypothesis: Hypothesis,
     /// That there is nothing, of this question alone ...
     pub p: f64,
     /// ... and with all questions of the surface in mind: the closed test's.
     pub adjusted: f64,
     /// Of a main effect, each value of the knob over the one that was there before (or the first),
     /// at equal values of the other knob; of a trend, the last value over the first on a straight
-    /// line. `None` without looks.
+    /// line. `None` without observations.
     pub effects: Vec<Option<Contrast>>,
-    /// Logarithm of the smallest effect that would have been told in about four of five cases;
+    /// Logarithm of the smallest effect that would have been detected in about four of five cases;
     /// `None` where no single number says it.
     pub floor: Option<f64>,
 }
 
-impl Answer {
+impl TestResult {
     /// Whether there is an effect, at 5 % over all questions.
     pub fn is_yes(&self) -> bool {
         self.adjusted <= ALPHA
@@ -82,31 +83,31 @@ impl Answer {
 
 /// What each statistic of a knob whose values have an order counts: do they differ, do neighbours
 /// differ from the others, do they rise or fall.
-const ORDERED: [f64; 3] = [0.4, 0.3, 0.3];
+const WEIGHTS_ORDERED: [f64; 3] = [0.4, 0.3, 0.3];
 /// Of one without an order.
-const UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
+const WEIGHTS_UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
 /// What each statistic of all cells counts: do they differ, does a rectangle of them differ from
 /// the others, do the columns' means, do the rows', what is left.
-const CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
+const WEIGHTS_CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
 /// All that is asked of the cells `0..shape.cells()`: each with its effects and its floor, and no
 /// answer yet.
-pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<Answer> {
+pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<TestResult> {
     let grid = Grid { shape, fitted };
-    let mut all: Vec<Answer> = Vec::new();
-    let mut add = |asked: Asked, effects: Vec<Option<Contrast>>| {
-        all.push(Answer { asked, p: 1.0, adjusted: 1.0, effects, floor: None });
+    let mut all: Vec<TestResult> = Vec::new();
+    let mut add = |hypothesis: Hypothesis, effects: Vec<Option<Contrast>>| {
+        all.push(TestResult { hypothesis, p: 1.0, adjusted: 1.0, effects, floor: None });
     };
     let axes: Vec<usize> = (0..2).filter(|axis| grid.values(*axis) > 1).collect();
     for &axis in &axes {
-        add(Asked::Main { axis }, grid.mains(axis, knobs[axis].before));
+        add(Hypothesis::Main { axis }, grid.mains(axis, knobs[axis].before));
         if let Some(places) = grid.places(axis, knobs) {
-            add(Asked::Trend { axis }, vec![grid.trend(axis, places)]);
+            add(Hypothesis::Trend { axis }, vec![grid.trend(axis, places)]);
         }
     }
     if let [_, _] = axes.as_slice() {
-        add(Asked::Together, Vec::new());
-        add(Asked::Any, Vec::new());
+        add(Hypothesis::Interaction, Vec::new());
+        add(Hypothesis::Any, Vec::new());
     }
     for answer in &mut all {
         answer.floor = grid.floor(answer, axes.len());
@@ -114,36 +115,42 @@ pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<Answer> {
     all
 }
 
-/// The same with the answers.
-pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, seed: u64) -> Vec<Answer> {
+/// The same with the tests' p-values.
+pub fn test_results(
+    points: &[Point],
+    shape: Shape,
+    knobs: &[Knob; 2],
+    fitted: &Fit,
+    seed: u64,
+) -> Vec<TestResult> {
     let grid = Grid { shape, fitted };
     let mut all = questions(shape, knobs, fitted);
     let mut rising = 1.0;
     for answer in &mut all {
-        answer.p = match answer.asked {
-            Asked::Main { axis } => {
+        answer.p = match answer.hypothesis {
+            Hypothesis::Main { axis } => {
                 let (along, across) = (|cell| grid.place(cell, axis), |cell| grid.place(cell, 1 - axis));
-                let looks = Exchanged::of(points, shape.cells(), along, across);
+                let observations = Exchanged::of(points, shape.cells(), along, across);
                 let places = grid.places(axis, knobs);
-                let scan = Scan::of(Shape { columns: grid.values(axis), rows: 1 }, &looks.counts);
-                let weights = if places.is_some() { ORDERED } else { UNORDERED };
-                let (p, [_, _, own]) = looks.jointly(seed, weights, |sums| match places {
-                    Some(places) => [looks.apart(sums), scan.most(sums), risen(sums, places)],
-                    None => [looks.apart(sums), 0.0, 0.0],
+                let scan = Scan::of(Shape { columns: grid.values(axis), rows: 1 }, &observations.counts);
+                let weights = if places.is_some() { WEIGHTS_ORDERED } else { WEIGHTS_UNORDERED };
+                let (p, [_, _, own]) = observations.jointly(seed, weights, |sums| match places {
+                    Some(places) => [observations.apart(sums), scan.most(sums), risen(sums, places)],
+                    None => [observations.apart(sums), 0.0, 0.0],
                 });
                 rising = own;
                 p
             }
             // It follows its knob.
-            Asked::Trend { .. } => rising,
-            Asked::Together => grid.together(points, seed),
-            Asked::Any => {
-                let looks = Exchanged::of(points, shape.cells(), |cell| cell, |_| 0);
-                let scan = Scan::of(shape, &looks.counts);
-                let (p, _) = looks.jointly(seed, CELLS, |sums| {
-                    let [columns, rows] = [0, 1].map(|axis| grid.apart(axis, sums, &looks.counts));
-                    let all = looks.apart(sums);
-                    [all, scan.most(sums), columns, rows, grid.beyond(sums, &looks.counts)]
+            Hypothesis::Trend { .. } => rising,
+            Hypothesis::Interaction => grid.together(points, seed),
+            Hypothesis::Any => {
+                let observations = Exchanged::of(points, shape.cells(), |cell| cell, |_| 0);
+                let scan = Scan::of(shape, &observations.counts);
+                let (p, _) = observations.jointly(seed, WEIGHTS_CELLS, |sums| {
+                    let [columns, rows] = [0, 1].map(|axis| grid.apart(axis, sums, &observations.counts));
+                    let all = observations.apart(sums);
+                    [all, scan.most(sums), columns, rows, grid.beyond(sums, &observations.counts)]
                 });
                 p
             }
@@ -154,11 +161,11 @@ pub fn answers(points: &[Point], shape: Shape, knobs: &[Knob; 2], fitted: &Fit, 
     all
 }
 
-/// The smallest difference between two values of a knob, as a logarithm, that would have been told
-/// of each knob; `None` where there is no question. A trend is told earlier, and says nothing of
-/// what only some values do.
-pub fn seen(answers: &[Answer]) -> Option<f64> {
-    let mains = answers.iter().filter(|answer| matches!(answer.asked, Asked::Main { .. }));
+/// The smallest difference between two values of a knob, as a logarithm, that would have been
+/// detected of each knob; `None` where there is no question. A trend is detected earlier, and says
+/// nothing of what only some values do.
+pub fn detectable_effect(test_results: &[TestResult]) -> Option<f64> {
+    let mains = test_results.iter().filter(|answer| matches!(answer.hypothesis, Hypothesis::Main { .. }));
     mains.filter_map(|answer| answer.floor).reduce(f64::max)
 }
 
@@ -167,37 +174,37 @@ fn risen(sums: &[f64], places: &[f64]) -> f64 {
     sums.iter().zip(places).map(|(sum, place)| sum * place).sum::<f64>().abs()
 }
 
-/// A look: what it may be exchanged within, what is exchanged, and its value.
-struct Own {
+/// A observation: what it may be exchanged within, what is exchanged, and its value.
+struct Labelled {
     group: (usize, u32),
     label: usize,
     value: f64,
 }
 
-/// The looks of a grid, as values of a label that may be exchanged within groups.
+/// The observations of a grid, as values of a label that may be exchanged within groups.
 #[derive(Clone)]
 struct Exchanged {
     groups: Vec<Group>,
-    /// Of each label, the looks that its sum stands for.
+    /// Of each label, the observations that its sum stands for.
     counts: Vec<f64>,
     /// What each label's weighted values are multiplied by, so that their sum has the variance of
-    /// so many looks.
+    /// this many observations.
     scales: Vec<f64>,
 }
 
-/// Looks that may be exchanged with each other.
+/// Observations that may be exchanged with each other.
 #[derive(Clone)]
 struct Group {
-    /// Of each look its label, and one over the group's looks of that: a cell with more looks than
-    /// others counts no more.
+    /// Of each observation its label, and one over the group's observations of that: a cell with
+    /// more observations than others counts no more.
     labels: Vec<(usize, f64)>,
-    /// How far looks lie from the group's mean.
+    /// How far observations lie from the group's mean.
     values: Vec<f64>,
 }
 
 impl Exchanged {
     /// Labels are exchanged within a pass and within a `stratum` of cells. The drift is taken out
-    /// without asking for labels.
+    /// without grid_data for labels.
     fn of(
         points: &[Point],
         cells: usize,
@@ -208,38 +215,38 @@ impl Exchanged {
         let blind: Vec<Point> =
             points.iter().map(|point| Point { cell: own(point.cell), ..*point }).collect();
         let settings = blind.iter().map(|point| point.cell + 1).max().unwrap_or(0);
-        let drift = fit(&blind, settings, Passes::Alike)
+        let drift = fit(&blind, settings, PassLevels::Shared)
             .map_or_else(|| vec![0.0; points.len()], |fitted| fitted.drift);
-        let looks = points.iter().zip(&drift).filter(|(point, _)| point.cell < cells);
-        let mut looks: Vec<Own> = looks
-            .map(|(point, drift)| Own {
+        let observations = points.iter().zip(&drift).filter(|(point, _)| point.cell < cells);
+        let mut observations: Vec<Labelled> = observations
+            .map(|(point, drift)| Labelled {
                 group: (stratum(point.cell), point.pass),
                 label: label(point.cell),
                 value: point.log - drift,
             })
             .collect();
         // Each stratum around its own middle.
-        looks.sort_by_key(|look| look.group);
-        for own in looks.chunk_by_mut(|a, b| a.group.0 == b.group.0) {
-            let middle = median(&own.iter().map(|look| look.value).collect::<Vec<f64>>()).unwrap_or(0.0);
-            own.iter_mut().for_each(|look| look.value -= middle);
+        observations.sort_by_key(|one| one.group);
+        for own in observations.chunk_by_mut(|a, b| a.group.0 == b.group.0) {
+            let middle = median(&own.iter().map(|one| one.value).collect::<Vec<f64>>()).unwrap_or(0.0);
+            own.iter_mut().for_each(|one| one.value -= middle);
         }
-        Exchanged::within(looks)
+        Exchanged::within(observations)
     }
 
     /// Values around zero, clipped.
-    fn within(mut looks: Vec<Own>) -> Exchanged {
-        let scale = mad(&looks.iter().map(|look| look.value).collect::<Vec<f64>>()).unwrap_or(0.0);
-        let clip = if scale > 0.0 { CLIP * MAD_TO_SIGMA * scale } else { f64::INFINITY };
-        let labels = looks.iter().map(|look| look.label + 1).max().unwrap_or(0);
+    fn within(mut observations: Vec<Labelled>) -> Exchanged {
+        let scale = mad(&observations.iter().map(|one| one.value).collect::<Vec<f64>>()).unwrap_or(0.0);
+        let clip = if scale > 0.0 { CLIP_SIGMAS * MAD_TO_SIGMA * scale } else { f64::INFINITY };
+        let labels = observations.iter().map(|one| one.label + 1).max().unwrap_or(0);
         let mut groups = Vec::new();
-        looks.sort_by_key(|look| look.group);
-        for own in looks.chunk_by(|a, b| a.group == b.group) {
-            let mut values: Vec<f64> = own.iter().map(|look| look.value.clamp(-clip, clip)).collect();
+        observations.sort_by_key(|one| one.group);
+        for own in observations.chunk_by(|a, b| a.group == b.group) {
+            let mut values: Vec<f64> = own.iter().map(|one| one.value.clamp(-clip, clip)).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             values.iter_mut().for_each(|value| *value -= mean);
-            let alike = |look: &Own| own.iter().filter(|other| other.label == look.label).count();
-            let labels = own.iter().map(|look| (look.label, 1.0 / alike(look) as f64)).collect();
+            let alike = |one: &Labelled| own.iter().filter(|other| other.label == one.label).count();
+            let labels = own.iter().map(|one| (one.label, 1.0 / alike(one) as f64)).collect();
             groups.push(Group { labels, values });
         }
         let (mut weights, mut squares) = (vec![0.0; labels], vec![0.0; labels]);
@@ -256,8 +263,8 @@ impl Exchanged {
     fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.counts.len()];
         for group in &self.groups {
-            let looks = group.labels.iter().zip(&group.values);
-            looks.for_each(|((label, weight), value)| sums[*label] += weight * value);
+            let observations = group.labels.iter().zip(&group.values);
+            observations.for_each(|((label, weight), value)| sums[*label] += weight * value);
         }
         sums.iter_mut().zip(&self.scales).for_each(|(sum, scale)| *sum *= scale);
         sums
@@ -275,7 +282,7 @@ impl Exchanged {
     }
 
     /// p that nothing is larger than exchange makes it, over several statistics of the sums
-    /// together and of each alone. Together the smallest of their p, each over its weight, is held
+    /// together and of each alone. Interaction the smallest of their p, each over its weight, is held
     /// against what exchange makes of that (Westfall and Young,
     /// *Resampling-based multiple testing*, 1993): exact, however the statistics depend on each
     /// other.
@@ -287,7 +294,7 @@ impl Exchanged {
     ) -> (f64, [f64; N]) {
         let mut rng = Rng::with_seed(seed);
         let mut exchanged = self.clone();
-        // The first are the looks as they were.
+        // The first are the observations as they were.
         let mut all = vec![statistics(&self.sums())];
         all.resize_with(PERMUTATIONS + 1, || {
             exchanged.groups.iter_mut().for_each(|group| rng.shuffle(&mut group.values));
@@ -343,7 +350,7 @@ impl Grid<'_> {
         if axis == 0 { across * self.shape.columns + along } else { along * self.shape.columns + across }
     }
 
-    /// Lines along an axis: of each value of the other knob, the places that have looks.
+    /// Lines along an axis: of each value of the other knob, the places that have observations.
     fn lines(&self, axis: usize) -> Vec<Vec<(usize, usize)>> {
         let line = |across: usize| {
             let cells = (0..self.values(axis)).map(|along| (along, self.cell(axis, along, across)));
@@ -406,9 +413,9 @@ impl Grid<'_> {
     }
 
     /// What the sum of both knobs' effects leaves of cells' values, of which each stands for so
-    /// many looks.
+    /// many observations.
     fn left_of_sum(&self, mut values: Vec<f64>, counts: &[f64]) -> Vec<f64> {
-        // One round is enough where all cells have as many looks.
+        // One round is enough where all cells have as many observations.
         const ROUNDS: usize = 4;
         for axis in [0, 1].repeat(ROUNDS) {
             let mut sums = vec![(0.0, 0.0); self.values(axis)];
@@ -424,7 +431,7 @@ impl Grid<'_> {
         values
     }
 
-    /// Looks less the sum of both knobs' effects on them.
+    /// Observations less the sum of both knobs' effects on them.
     fn beyond_sum(&self, points: &[Point]) -> Vec<Point> {
         let (mut sums, mut counts) = (vec![0.0; self.shape.cells()], vec![0.0; self.shape.cells()]);
         let own = || points.iter().filter(|point| point.cell < self.shape.cells());
@@ -436,40 +443,41 @@ impl Grid<'_> {
     }
 
     /// p that what one knob does is the same at each value of the other, by what the sum of both
-    /// leaves of the looks, exchanged within passes. The drift is taken out knowing no more than
+    /// leaves of the observations, exchanged within passes. The drift is taken out knowing at most
     /// that sum.
     fn together(&self, points: &[Point], seed: u64) -> f64 {
         let beyond = self.beyond_sum(points);
         let blind: Vec<Point> = beyond.iter().map(|point| Point { cell: 0, ..*point }).collect();
         let drift =
-            fit(&blind, 1, Passes::Alike).map_or_else(|| vec![0.0; blind.len()], |fitted| fitted.drift);
+            fit(&blind, 1, PassLevels::Shared).map_or_else(|| vec![0.0; blind.len()], |fitted| fitted.drift);
         let still =
             beyond.iter().zip(&drift).map(|(point, drift)| Point { log: point.log - drift, ..*point });
-        let own = |point: Point| Own { group: (0, point.pass), label: point.cell, value: point.log };
-        let looks = self.beyond_sum(&still.collect::<Vec<Point>>()).into_iter().map(own);
-        let looks = Exchanged::within(looks.collect());
-        let counts: Vec<f64> =
-            (0..self.shape.cells()).map(|cell| looks.counts.get(cell).copied().unwrap_or(0.0)).collect();
+        let own = |point: Point| Labelled { group: (0, point.pass), label: point.cell, value: point.log };
+        let observations = self.beyond_sum(&still.collect::<Vec<Point>>()).into_iter().map(own);
+        let observations = Exchanged::within(observations.collect());
+        let counts: Vec<f64> = (0..self.shape.cells())
+            .map(|cell| observations.counts.get(cell).copied().unwrap_or(0.0))
+            .collect();
         let free = 1.0 - (self.shape.columns + self.shape.rows - 1) as f64 / counts.iter().sum::<f64>();
-        looks.p(seed, free, |sums| self.beyond(sums, &counts[..sums.len()]))
+        observations.p(seed, free, |sums| self.beyond(sums, &counts[..sums.len()]))
     }
 
-    /// Standard deviation of one look as the tests see it: what the fit sets aside counts there,
-    /// clipped.
+    /// Standard deviation of one observation as the tests see it: what the fit sets aside counts
+    /// there, clipped.
     fn noise(&self) -> f64 {
         let rests = &self.fitted.residuals;
         let aside = self.fitted.kept.iter().filter(|kept| !**kept).count();
         let freedom = self.fitted.freedom + aside as f64;
-        let clip = CLIP * MAD_TO_SIGMA * mad(rests).unwrap_or(0.0);
+        let clip = CLIP_SIGMAS * MAD_TO_SIGMA * mad(rests).unwrap_or(0.0);
         let clipped: Vec<f64> = rests.iter().map(|rest| rest.clamp(-clip, clip)).collect();
         let mean = clipped.iter().sum::<f64>() / clipped.len() as f64;
         let squares: f64 = clipped.iter().map(|rest| (rest - mean).powi(2)).sum();
         (squares / freedom).sqrt().max(self.fitted.sigma)
     }
 
-    /// What would have been told on a surface of so many knobs.
-    fn floor(&self, answer: &Answer, knobs: usize) -> Option<f64> {
-        let alpha = ALPHA * closed::share(answer.asked, knobs);
+    /// What would have been reported on a surface of this many knobs.
+    fn floor(&self, answer: &TestResult, knobs: usize) -> Option<f64> {
+        let alpha = ALPHA * closed::share(answer.hypothesis, knobs);
         let noise = self.noise();
         let among = |levels: usize, level: &dyn Fn(usize) -> usize| {
             let mut counts = vec![0; levels];
@@ -477,21 +485,19 @@ impl Grid<'_> {
             floor(&counts, noise, alpha)
         };
         let single = |effect: &Contrast| {
-            let error = match self.fitted.sigma > 0.0 {
-                true => effect.error * noise / self.fitted.sigma,
-                false => effect.error,
-            };
-            Some(error * (t_quantile(1.0 - alpha, effect.freedom)? + normal_quantile(SEEN)?))
+            let error =
+                if self.fitted.sigma > 0.0 { effect.error * noise / self.fitted.sigma } else { effect.error };
+            Some(error * (t_quantile(1.0 - alpha, effect.freedom)? + normal_quantile(DETECTION_POWER)?))
         };
-        match answer.asked {
+        match answer.hypothesis {
             // A difference of two: the value that was there before has no error.
-            Asked::Main { axis } if self.values(axis) == 2 => {
+            Hypothesis::Main { axis } if self.values(axis) == 2 => {
                 single(answer.effects.iter().flatten().find(|effect| effect.error > 0.0)?)
             }
-            Asked::Main { axis } => Some(among(self.values(axis), &|cell| self.place(cell, axis))),
-            Asked::Trend { .. } => single(answer.effects.first()?.as_ref()?),
-            Asked::Any => Some(among(self.shape.cells(), &|cell| cell)),
-            Asked::Together => None,
+            Hypothesis::Main { axis } => Some(among(self.values(axis), &|cell| self.place(cell, axis))),
+            Hypothesis::Trend { .. } => single(answer.effects.first()?.as_ref()?),
+            Hypothesis::Any => Some(among(self.shape.cells(), &|cell| cell)),
+            Hypothesis::Interaction => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Boards whose firmware tells the places, or that a relative's document describes: modules of
+//! Boards whose firmware gives the places, or that a relative's document describes: modules of
 //! their inventories must stand as such channels are filled.
 
 use super::*;

@@ -1,4 +1,4 @@
-//! The hand that turns knobs during a session, and turns them back.
+//! Changes settings during a session, and restores them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::watchdog::Watchdog;
 use super::{Knobs, Located, task};
 use sys::affinity;
 
-/// Turns knobs, and turns all of them back when dropped.
+/// Changes settings, and restores all of them when dropped.
 pub struct KnobSetter {
     pub(super) state: Arc<Mutex<State>>,
 }
@@ -19,51 +19,58 @@ pub struct KnobSetter {
 pub(super) struct State {
     knobs: Knobs,
     /// From the first change on.
-    pub(super) held: Option<(Lock, Journal, Option<Watchdog>)>,
-    /// The CPUs that this process might use before the first change: those that go offline are not
-    /// always given back.
+    pub(super) changes: Option<Changes>,
+    /// Affinity of this process before the first change: the kernel does not always give back CPUs
+    /// that were offline.
     affinity: Option<model::CpuSet>,
 }
 
-/// Turns the knobs of a [`KnobSetter`] back from another thread, right before the process ends.
+/// The right to change settings, with the journal of the changes.
+pub(super) struct Changes {
+    _lock: Lock,
+    pub(super) journal: Journal,
+    _watchdog: Option<Watchdog>,
+}
+
+/// Restores the settings of a [`KnobSetter`] from another thread, right before the process ends.
 #[derive(Clone)]
 pub struct EmergencyRestore {
     state: Arc<Mutex<State>>,
 }
 
 impl KnobSetter {
-    /// One that has turned none yet.
-    pub fn on(knobs: Knobs) -> KnobSetter {
-        let state = State { knobs, held: None, affinity: None };
+    /// A setter that has changed nothing yet.
+    pub fn new(knobs: Knobs) -> KnobSetter {
+        let state = State { knobs, changes: None, affinity: None };
         KnobSetter { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets exactly these knobs and puts back all others that were turned before. Says what
-    /// changed, a sentence each.
+    /// Sets exactly these knobs and restores all others that it changed before. Returns each change as
+    /// a phrase.
     pub fn set(&self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
         lock(&self.state).set(wanted)
     }
 
-    /// Puts everything back; an error names what could not be.
+    /// Restores everything; an error names what could not be restored.
     pub fn put_back(&self) -> anyhow::Result<Vec<String>> {
         lock(&self.state).put_back(|_| true)
     }
 
-    pub fn last(&self) -> EmergencyRestore {
+    pub fn emergency_restore(&self) -> EmergencyRestore {
         EmergencyRestore { state: Arc::clone(&self.state) }
     }
 }
 
 impl EmergencyRestore {
-    /// Puts everything back and ends the process, in one: nothing is turned in between.
+    /// Restores everything and ends the process, without a change in between.
     pub fn put_back_and_exit(&self, code: i32) -> ! {
         let mut state = lock(&self.state);
-        // What could not be put back stands in the journal.
+        // The journal keeps what could not be restored.
         let _ = state.put_back(|_| true);
         std::process::exit(code)
     }
 
-    /// Puts everything back unless a knob is being turned at this very moment.
+    /// Restores everything, unless a change is in progress.
     pub fn try_put_back(&self) {
         if let Ok(mut state) = self.state.try_lock() {
             let _ = state.put_back(|_| true);
@@ -73,64 +80,59 @@ impl EmergencyRestore {
 
 impl Drop for KnobSetter {
     fn drop(&mut self) {
-        // What could not be put back stands in the journal, for the next run or `assay restore`.
+        // The journal keeps what could not be restored, for the next run or `assay restore`.
         let _ = self.put_back();
     }
 }
 
-/// A thread that panicked left the state as the journal says.
+/// After a panic the state is still that of the journal.
 pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     fn set(&mut self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
-        let mut said = self.put_back(|entry| !wanted.contains_key(&entry.knob))?;
-        for (name, value) in wanted.iter().filter(|(name, _)| !task::is_one(name)) {
+        let mut changed = self.put_back(|entry| !wanted.contains_key(&entry.knob))?;
+        for (name, value) in wanted.iter().filter(|(name, _)| !task::is_task_knob(name)) {
             let knob = self.knobs.locate(name).map_err(anyhow::Error::msg)?;
             if knob.files.len() > 1 && value.contains('+') {
-                // Files that differed are what they were once they are put back, and in no other
-                // way.
-                said.extend(self.put_back(|entry| entry.knob == *name)?);
+                // A mixed value (files that differ) can only be restored, not set.
+                changed.extend(self.put_back(|entry| entry.knob == *name)?);
                 match self.knobs.value(&knob) {
                     Ok(now) if now == *value => continue,
                     now => bail!(
-                        "{name} is {} and cannot be set to {value}: a mixed value can only be \
-                      restored",
+                        "{name} is {} and cannot be set to {value}: a mixed value can only be restored",
                         now.unwrap_or_default()
                     ),
                 }
             }
             for file in &knob.files {
-                said.extend(self.turn(&knob, file, value)?);
+                changed.extend(self.change(&knob, file, value)?);
             }
         }
-        self.own_affinity();
-        Ok(said)
+        self.restore_affinity();
+        Ok(changed)
     }
 
-    /// Turns one file of a knob, after it stands in the journal.
-    fn turn(&mut self, knob: &Located, file: &str, value: &str) -> anyhow::Result<Option<String>> {
+    /// Changes one file of a knob, after noting it in the journal.
+    fn change(&mut self, knob: &Located, file: &str, value: &str) -> anyhow::Result<Option<String>> {
         let read = |knobs: &Knobs| {
-            knobs.value_of(file, &knob.form).with_context(|| {
-                format!(
-                    "cannot read {file}: does this kernel \
-              have it?"
-                )
-            })
+            knobs
+                .value_of(file, &knob.form)
+                .with_context(|| format!("cannot read {file}: does this kernel have it?"))
         };
         let name = &knob.name;
-        if self.held.is_none() {
+        if self.changes.is_none() {
             if read(&self.knobs)? == value {
                 return Ok(None);
             }
-            self.hold()?;
+            self.acquire()?;
         }
         let current = read(&self.knobs)?;
-        let entries = self.held.iter().flat_map(|(_, journal, _)| &journal.entries);
-        // Features of the scheduler share a file: an entry is one knob's.
+        let entries = self.changes.iter().flat_map(|changes| &changes.journal.entries);
+        // Features of the scheduler share a file, so an entry is matched by knob as well.
         match entries.clone().find(|entry| entry.file == file && entry.knob == *name) {
-            Some(entry) if current != entry.before && !entry.ours.contains(&current) => {
+            Some(entry) if current != entry.before && !entry.assay_values.contains(&current) => {
                 bail!("another program set {name} to {current} meanwhile")
             }
             _ if current == value => return Ok(None),
@@ -147,77 +149,78 @@ impl State {
             .with_context(|| format!("cannot write {value} to {file}"))?;
         let now = read(&self.knobs)?;
         if now != value {
-            // The kernel made something else of it: that is ours too.
+            // The kernel changed the value: that counts as Assay's, too.
             self.journal(name, file, &current, vec![current.clone(), value.to_string(), now.clone()])?;
             bail!("{name} was set to {value} and is {now}");
         }
         Ok(Some(format!("{name} from {current} to {value}")))
     }
 
-    /// Becomes the one that may change knobs.
-    pub(super) fn hold(&mut self) -> anyhow::Result<()> {
+    /// Acquires the right to change settings.
+    pub(super) fn acquire(&mut self) -> anyhow::Result<()> {
         let lock = match self.knobs.claim()? {
             Ok((lock, _)) => lock,
             Err(owner) => bail!("{owner}: wait for its end"),
         };
         self.affinity = affinity::allowed().ok().filter(|_| self.knobs.root == Path::new("/"));
         let watchdog = self.knobs.watchdog();
-        self.held = Some((lock, Journal::own(&self.knobs.root, self.knobs.boot_id()), watchdog));
+        let journal = Journal::new(&self.knobs.root, self.knobs.boot_id());
+        self.changes = Some(Changes { _lock: lock, journal, _watchdog: watchdog });
         Ok(())
     }
 
-    /// Notes a change that is about to be made: from now on these values are ours.
+    /// Notes the next change: from now on these values count as Assay's.
     pub(super) fn journal(
         &mut self,
         knob: &str,
         file: &str,
         current: &str,
-        ours: Vec<String>,
+        assay_values: Vec<String>,
     ) -> anyhow::Result<()> {
-        let Some((_, journal, _)) = &mut self.held else { return Ok(()) };
+        let Some(Changes { journal, .. }) = &mut self.changes else { return Ok(()) };
         match journal.entries.iter_mut().find(|entry| entry.file == file && entry.knob == knob) {
-            Some(entry) => entry.ours = ours,
+            Some(entry) => entry.assay_values = assay_values,
             None => journal.entries.push(Entry {
                 knob: knob.to_string(),
                 file: file.to_string(),
                 before: current.to_string(),
-                ours,
+                assay_values,
             }),
         }
-        self.knobs.store.write(journal).context("nothing was changed")
+        self.knobs.store.write(journal).context("the change was not noted")
     }
 
-    /// Puts back the knobs that `which` names; the last of them frees the lock.
+    /// Restores the entries that `which` selects; the last one frees the lock.
     fn put_back(&mut self, which: impl Fn(&Entry) -> bool) -> anyhow::Result<Vec<String>> {
-        let Some((_, journal, _)) = &mut self.held else { return Ok(Vec::new()) };
-        let (mut said, mut failed) = (Vec::new(), Vec::new());
+        let Some(Changes { journal, .. }) = &mut self.changes else { return Ok(Vec::new()) };
+        let (mut restored, mut failed) = (Vec::new(), Vec::new());
         let had = journal.entries.len();
         journal.entries.retain(|entry| {
             if !which(entry) {
                 return true;
             }
             let (done, words) = self.knobs.undo(entry);
-            if done { &mut said } else { &mut failed }.extend(words);
+            if done { &mut restored } else { &mut failed }.extend(words);
             !done
         });
         if journal.entries.len() < had {
             self.knobs.store.write(journal)?;
         }
         if journal.entries.is_empty() {
-            self.own_affinity();
-            self.held = None;
+            self.restore_affinity();
+            self.changes = None;
         }
         match failed.as_slice() {
-            [] => Ok(said),
+            [] => Ok(restored),
             failed => bail!("{}; `assay restore` tries again", failed.join("; ")),
         }
     }
 
-    /// CPUs that were offline are not always given back to a process that might use them before.
-    fn own_affinity(&self) {
+    /// Gives back CPUs that were offline, which the kernel does not always do.
+    fn restore_affinity(&self) {
         let Some(before) = &self.affinity else { return };
         if affinity::allowed().is_ok_and(|now| now != *before) {
-            // Where the control group has lost them too, visits that need them say so.
+            // If the control group lost them, too, passes that need them report it.
             let _ = affinity::pin(before);
         }
     }

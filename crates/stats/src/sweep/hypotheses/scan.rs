@@ -7,22 +7,22 @@ use super::Shape;
 pub struct Scan {
     shape: Shape,
     /// First row, end of rows, first column, end of columns; and one over the standard error of its
-    /// sum, for looks of variance 1.
+    /// sum, for observations of variance 1.
     rectangles: Vec<([usize; 4], f64)>,
 }
 
 impl Scan {
-    /// Of so many looks in each cell. Sides of 1, 2, 3, 4, 6, 9, 13, ... cells, or all; at most
-    /// half of all looks.
+    /// Of this many observations in each cell. Sides of 1, 2, 3, 4, 6, 9, 13, ... cells, or all; at
+    /// most half of all observations.
     pub fn of(shape: Shape, counts: &[f64]) -> Scan {
         let mut scan = Scan { shape, rectangles: Vec::new() };
-        let looks = corners(shape, counts);
+        let observations = corners(shape, counts);
         let all: f64 = counts.iter().sum();
         for (rows, columns) in pairs(&sides(shape.rows), &sides(shape.columns)) {
             for row in 0..=shape.rows - rows {
                 for column in 0..=shape.columns - columns {
                     let own = [row, row + rows, column, column + columns];
-                    let n = sum(shape, &looks, &own);
+                    let n = sum(shape, &observations, &own);
                     if n > 0.0 && n <= all / 2.0 {
                         scan.rectangles.push((own, 1.0 / (n * (1.0 - n / all)).sqrt()));
                     }
@@ -79,7 +79,7 @@ mod tests {
     fn the_rectangle_that_differs_is_found() {
         let shape = Shape { columns: 5, rows: 2 };
         let scan = Scan::of(shape, &[4.0; 10]);
-        // Four looks each of two cells: 8 of 40.
+        // Four observations each of two cells: 8 of 40.
         let mut sums = [-1.0; 10];
         (sums[7], sums[8]) = (4.0, 4.0);
         assert!((scan.most(&sums) - 8.0 / f64::sqrt(8.0 * 0.8)).abs() < 1e-12);

@@ -23,7 +23,7 @@ use super::outliers::{Covariate, attribute, correlations, outliers};
 use super::ranks::{kruskal_wallis, mann_whitney, spearman};
 use super::steps::steps;
 use super::stop::{Target, decide, runs_needed};
-use super::sweep::{Knob, Look, Question, Shape, Spot, pareto, surface};
+use super::sweep::{Knob, Observation, ParetoPoint, Question, Shape, pareto, surface};
 use model::Better;
 use testkit::{run, samples, visit};
 
@@ -163,29 +163,29 @@ proptest! {
         let time = |index: usize| times.get(index).copied().unwrap_or(index as f64);
         let order = || values.iter().enumerate();
         let look = |(index, value): (usize, &f64)| {
-            Look { cell: index % (columns * rows + 2), pass: index as u32 / 7, at: time(index), value: *value }
+            Observation { cell: index % (columns * rows + 2), pass: index as u32 / 7, at: time(index), value: *value }
         };
-        let looks: Vec<Look> = order().map(look).collect();
+        let looks: Vec<Observation> = order().map(look).collect();
         for (control, better) in [(0, Better::Lower), (columns * rows, Better::Higher), (usize::MAX, Better::Neither)] {
             let shape = Shape { columns, rows };
             let knobs = [&times, &values].map(|places| Knob { before: columns, places: Some(places.as_slice()) });
-            if let Some(shown) = surface(&Question { shape, knobs, control, looks: &looks, better, seed }) {
+            if let Some(shown) = surface(&Question { shape, knobs, control, observations: &looks, better, seed }) {
                 probability(Some(shown.matters.p));
-                shown.answers.iter().for_each(|answer| probability(Some(answer.p)));
+                shown.test_results.iter().for_each(|answer| probability(Some(answer.p)));
                 let known = shown.levels[..shape.cells()].iter().flatten().count();
                 prop_assert_eq!(shown.regions.iter().map(|region| region.cells.len()).sum::<usize>(), known);
                 prop_assert!(shown.best.len() <= known);
             }
             let spot = |(cell, value): (usize, &f64)| {
                 let point = Interval { low: *value, high: time(cell) };
-                Spot { cell, values: [*value, time(cell)], intervals: [point; 2] }
+                ParetoPoint { cell, values: [*value, time(cell)], intervals: [point; 2] }
             };
-            let _ = pareto(&order().map(spot).collect::<Vec<Spot>>(), [better, Better::Lower]);
+            let _ = pareto(&order().map(spot).collect::<Vec<ParetoPoint>>(), [better, Better::Lower]);
         }
         let look = |(index, value): (usize, &f64)| {
-            factorial::Look { mask: index as u64 % 9, pass: index as u32 / 9, at: time(index), value: *value }
+            factorial::Observation { mask: index as u64 % 9, pass: index as u32 / 9, at: time(index), value: *value }
         };
-        if let Some(shares) = share_out(3, &order().map(look).collect::<Vec<factorial::Look>>()) {
+        if let Some(shares) = share_out(3, &order().map(look).collect::<Vec<factorial::Observation>>()) {
             shares.mains.iter().for_each(|main| probability(Some(main.effect.p)));
             prop_assert!(shares.strong().len() <= 3);
         }
