@@ -5,7 +5,7 @@ mod charts;
 use crate::block::{Block, Cell, Section, Table};
 use crate::sections::figures::value_words;
 use crate::sections::names::placement_words;
-use crate::sections::{column, columns, number, right, text};
+use crate::sections::{columns, number, right, text};
 use diagnose::Diagnosis;
 use diagnose::capacity::{self, Level, Levels, READ_CPU_SHARES, Second, Study, yield_words};
 use model::vocabulary::smt as ids;
