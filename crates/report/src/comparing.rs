@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::block::{
     Block, CONCLUSION, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column,
-    right,
+    columns, right,
 };
 use super::comparison::{outputs, ratio_words};
 use super::json;
@@ -240,17 +240,10 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
         let mut rows: Vec<Vec<Cell>> =
             one.components.iter().map(|part| row(&part.name, &part.pooled)).collect();
         rows.extend(one.index.as_ref().map(|index| row("all", index)));
-        blocks.push(table(
-            vec![
-                column("part"),
-                right(&format!("{letter}/A, > 1 better (95 %)")),
-                column("leaving one benchmark out"),
-                right("benchmarks"),
-                right("figures"),
-                column(&format!("{letter} is")),
-            ],
-            rows,
-        ));
+        let heads = format!(
+            "part | {letter}/A, > 1 better (95 %): | leaving one benchmark out | benchmarks: | figures: | {letter} is"
+        );
+        blocks.push(table(columns(&heads), rows));
     }
     let about = "Geometric means of the main figures' ratios, turned so that above 1 is better. A benchmark counts once in its part, \
                  a part once in all. Intervals include the scatter of whole runs, which all figures share.";
@@ -304,17 +297,10 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
             Cell::Text(metric.note.clone()),
         ]
     };
-    let columns = vec![
-        column("figure"),
-        right("A"),
-        right(letter),
-        right(&format!("{letter}/A, > 1 better (95 %)")),
-        column(&format!("{letter} is")),
-        column("series"),
-        column("note"),
-    ];
+    let heads =
+        format!("figure | A: | {letter}: | {letter}/A, > 1 better (95 %): | {letter} is | key | note");
     let rows = one.metrics.iter().map(row);
-    let blocks = vec![Block::Table(Table::new(columns, rows).folded())];
+    let blocks = vec![Block::Table(Table::new(columns(&heads), rows).folded())];
     let title = if several { format!("All figures of {letter}") } else { "All figures".to_string() };
     let id = if several { format!("{RESULTS}-{}", letter.to_lowercase()) } else { RESULTS.to_string() };
     let about = format!(
@@ -334,7 +320,7 @@ fn refused(one: &Comparison, letter: &str, several: bool) -> Section {
             Cell::Code(one.key.clone()),
         ]
     };
-    let columns = vec![column("figure"), right("A"), right(letter), column("reason"), column("series")];
+    let columns = columns(&format!("figure | A: | {letter}: | reason | key"));
     let rows = one.refused.iter().map(row).collect();
     let blocks = vec![Block::Table(Table { columns, rows, folded: one.refused.len() > OPEN })];
     let title = if several { format!("Left out of {letter}") } else { "Left out".to_string() };

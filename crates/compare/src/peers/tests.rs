@@ -272,7 +272,7 @@ fn groups_are_of_one_make_up_and_unknown_fields_make_none() {
     let peers = fleet(results);
     let sizes: Vec<usize> = peers.groups.iter().map(|group| group.hosts.len()).collect();
     assert_eq!(sizes, [16, 10, 2, 1, 1]);
-    assert_eq!(peers.groups[0].untold, [("dimms_mib".to_string(), 3)]);
+    assert_eq!(peers.groups[0].unreported, [("dimms_mib".to_string(), 3)]);
     let near = |place: usize| {
         let near = peers.groups[place].near.as_ref().expect("a near group");
         (near.group, near.differences.iter().map(|one| one.label.as_str()).collect::<Vec<_>>())

@@ -1,9 +1,9 @@
 //! The forest plot of one comparison, as a section of the page.
 
+use super::columns;
 use super::forest::{end, said_word, uncounted, word};
 use super::names;
 use super::screen::values;
-use super::{column, right};
 use crate::block::{Block, Cell, Chart, ChartKind, Forest, ForestRow, ForestSide, Section, Table};
 use crate::comparison::ratio_words;
 use compare::{Answer, GroupAnswer, MIN_DIFFERENCE, Relation, Row, RowOutcome};
@@ -27,18 +27,8 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
             Cell::Text(row.word.clone()),
         ]
     };
-    let data = Table::new(
-        vec![
-            column("figure"),
-            right("A"),
-            right(letter),
-            column("unit"),
-            right(&format!("{letter}/A, > 1 better (95 %)")),
-            column(&format!("{letter} is")),
-        ],
-        rows.iter().map(cells),
-    )
-    .folded();
+    let heads = format!("figure | A: | {letter}: | unit | {letter}/A, > 1 better (95 %): | {letter} is");
+    let data = Table::new(columns(&heads), rows.iter().map(cells)).folded();
     let id = format!("ratios-{}", letter.to_lowercase());
     let forest = Forest {
         names: ["A".to_string(), letter.to_string()],

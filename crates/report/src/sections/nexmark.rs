@@ -5,7 +5,7 @@ mod charts;
 
 use super::figures::value_words;
 use super::names::placement_words;
-use super::{column, number, right, text};
+use super::{column, columns, number, right, text};
 use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::capacity::{capacity_head, kept_at_words};
@@ -233,16 +233,9 @@ fn capacities(places: &[Place], free: f64) -> Option<Table> {
     };
     let rows: Vec<Vec<Cell>> = places.iter().filter_map(row).collect();
     let kept = format!("{} kept free", percent(free));
-    let columns = vec![
-        column("placement"),
-        right("most"),
-        right("at CPU%"),
-        right(&kept),
-        right("CPU% then"),
-        right("used at CPU% 50"),
-        right("work can grow"),
-    ];
-    (!rows.is_empty()).then_some(Table::new(columns, rows))
+    let heads =
+        format!("placement | most: | at CPU%: | {kept}: | CPU% then: | used at CPU% 50: | work can grow:");
+    (!rows.is_empty()).then_some(Table::new(columns(&heads), rows))
 }
 
 /// The most that a job came to on any placement, events/s.

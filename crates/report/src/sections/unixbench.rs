@@ -150,17 +150,10 @@ fn seconds(diagnosis: &Diagnosis, judged: &Judged) -> f64 {
 }
 
 fn columns(copies: i64) -> Vec<crate::block::Column> {
-    vec![
-        column(&format!("test, {}", copies_words(copies))),
-        column("placement"),
-        right("n"),
-        right("median"),
-        right("95 %"),
-        right("CV"),
-        right("UnixBench's own"),
-        right("difference"),
-        column("verdict"),
-    ]
+    super::columns(&format!(
+        "test, {} | placement | n: | median: | 95 %: | CV: | UnixBench's own: | difference: | verdict",
+        copies_words(copies)
+    ))
 }
 
 /// The tests, context switching in each of its placements under the other.

@@ -5,7 +5,7 @@ mod charts;
 use crate::block::{Block, Cell, Section, Table};
 use crate::sections::figures::value_words;
 use crate::sections::names::placement_words;
-use crate::sections::{column, number, right, text};
+use crate::sections::{columns, number, right, text};
 use diagnose::Diagnosis;
 use diagnose::capacity::{self, Level, Levels, READ_CPU_SHARES, Second, Study, yield_words};
 use model::vocabulary::smt as ids;
@@ -129,15 +129,11 @@ fn ratio_words(ratio: Option<&Ratio>) -> String {
 /// What a second CPU gives to each kind of work, at full load.
 fn kinds(study: &Study) -> Table {
     let counted = study.no_ipc.is_none();
-    let columns = vec![
-        column("kind of work"),
-        right("one CPU"),
-        right(if study.smt { "both threads" } else { "two cores" }),
-        right("two over one"),
-        right(if counted { "IPC, two over one" } else { "work per busy second, two over one" }),
-        right("p99 of a request, two over one"),
-        column("verdict"),
-    ];
+    let pair = if study.smt { "both threads" } else { "two cores" };
+    let rate = if counted { "IPC" } else { "work per busy second" };
+    let columns = columns(&format!(
+        "kind of work | one CPU: | {pair}: | two over one: | {rate}, two over one: | p99 of a request, two over one: | verdict"
+    ));
     let row = |second: &Second| {
         let value =
             |level: &Level| level.judged(ids::metric::PERFORMANCE).map_or("–".to_string(), value_words);

@@ -2,7 +2,7 @@
 //! THREAD COSTS 5 %`, `NO SECOND THREADS`, `SECOND THREADS ARE HIDDEN`, `NO CONCLUSION`.
 
 use super::super::figures::median_words;
-use super::super::{column, number, right, smt, text};
+use super::super::{columns, number, smt, text};
 use super::{Answer, sentence};
 use crate::block::{Block, Cell, Table};
 use crate::screen::Tone;
@@ -74,13 +74,11 @@ fn by_kind(study: &Study) -> Option<String> {
 
 /// What a second CPU gives to each kind of work, and what half of CPU% means there.
 fn kinds(study: &Study) -> Table {
-    let columns = vec![
-        column("kind of work"),
-        right(if study.smt { "one thread" } else { "one core" }),
-        right(if study.smt { "both threads" } else { "two cores" }),
-        right("second adds"),
-        right(if study.smt { "50 % CPU is" } else { "" }),
-    ];
+    let columns = columns(if study.smt {
+        "kind of work | one thread: | both threads: | second adds: | 50 % CPU is:"
+    } else {
+        "kind of work | one core: | two cores: | second adds: | :"
+    });
     let row = |second: &Second| {
         let value =
             |level: &Level| level.judged(ids::metric::PERFORMANCE).map_or("–".to_string(), median_words);
