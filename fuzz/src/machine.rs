@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 use ::machine::{Cache, CacheKind, Core, Machine};
 use ::report::text_machine::{Style, draw};
-use bench::placement::{Distance, Floor};
+use bench::placement::{Distance, Placements};
 use bench::{self, Depth, Scope};
 use model::run_file;
 use model::{BLANKED, CpuSet, Header, Planned, Record, RunClock, SCHEMA, Snapshot};
@@ -127,22 +127,22 @@ fn shown(machine: &Machine) {
 
 /// A plan for the machine, and the head of a run file that holds both.
 fn planned(machine: &Machine, snapshot: &Snapshot) {
-    let floor = Floor::of(machine);
-    let usable = floor.cpus();
+    let placements = Placements::of(machine);
+    let usable = placements.cpus();
     assert!(usable.is_subset(&machine.cpus.online.union(&machine.cpus.allowed)));
     assert_eq!(usable.is_empty(), machine.cpus.online.is_empty());
-    for (distance, pair) in floor.pairs(["ping", "pong"]) {
+    for (distance, pair) in placements.pairs(["ping", "pong"]) {
         let Ok(pair) = pair else { continue };
         let ends: Vec<u32> = pair.seats.iter().filter_map(|seat| seat.cpus.first()).collect();
         assert!(ends.len() == 2 && ends.iter().all(|cpu| usable.contains(*cpu)), "{pair:?}");
         assert_eq!(ends[0] == ends[1], distance == Distance::SameCpu);
-        assert_eq!(floor.distance(ends[0], ends[1]), distance);
-        assert_eq!(floor.distance(ends[1], ends[0]), distance);
+        assert_eq!(placements.distance(ends[0], ends[1]), distance);
+        assert_eq!(placements.distance(ends[1], ends[0]), distance);
     }
     for profile in [&PROFILES[0], &PROFILES[2]] {
         let scope = Scope {
             machine,
-            floor: &floor,
+            placements: &placements,
             depth: profile.depth,
             memory_bytes: plan::memory_budget(machine, profile.depth),
             windows: profile.windows,

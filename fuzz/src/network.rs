@@ -1,7 +1,7 @@
 //! What the two ends of a network test say to each other.
 
-use bench::network_wire::{HELLO_BYTES, Hello, Keys, LONGEST_FRAME, Unframer, Way};
 use bench::network_messages::{Reply, Request};
+use bench::network_wire::{FrameDirection, HELLO_BYTES, Hello, Keys, LONGEST_FRAME, Unframer};
 
 /// The bytes as a hello, as a cookie, as frames in pieces of the first byte's length, and as a
 /// request and a reply.
@@ -14,7 +14,7 @@ pub fn network(data: &[u8]) {
     }
     let keys = Keys::of("token", &[1; 32], &[2; 32]);
     assert_eq!(keys.stream_of(data, 3), None, "nobody guesses a cookie");
-    let mut unframer = Unframer::new(&keys, Way::ToServer);
+    let mut unframer = Unframer::new(&keys, FrameDirection::ToServer);
     for piece in data.chunks(data.first().map_or(1, |length| usize::from(*length) + 1)) {
         let piece = &piece[..piece.len().min(unframer.wants())];
         match unframer.take(piece) {
@@ -26,7 +26,7 @@ pub fn network(data: &[u8]) {
     if let Ok(Request::Transfer(spec)) = serde_json::from_slice(data)
         && spec.check().is_ok()
     {
-        assert!(spec.streams <= 128 && spec.bytes <= 1 << 20 && spec.beat.seconds() <= 61.0, "{spec:?}");
+        assert!(spec.streams <= 128 && spec.bytes <= 1 << 20 && spec.schedule.seconds() <= 61.0, "{spec:?}");
     }
     let _ = serde_json::from_slice::<Reply>(data);
 }

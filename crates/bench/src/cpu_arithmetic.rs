@@ -1,6 +1,6 @@
 //! Arithmetic: what an addition, a multiplication and a division cost, waited for and not.
 
-use super::{Benchmark, Candidate, Param, Point, Sampler, Scope, View, check_answer};
+use super::{Benchmark, Candidate, Param, Point, Sampler, Scope, View, check_answer, one_pinned};
 use crate::row::latency_ns;
 use kernels::Arithmetic;
 use model::vocabulary::cpu as ids;
@@ -70,10 +70,7 @@ const LONG_ENOUGH_NS: f64 = 300_000.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let seconds = scope.seconds(2 * NAMES.len(), scope.windows.no_longer_than(LONG_ENOUGH_NS), 0.0);
-    vec![match scope.placements.one_cpu("task") {
-        Ok(placement) => Candidate::new(bench.id, placement, 65, seconds),
-        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
-    }]
+    one_pinned(bench, scope, 65, seconds)
 }
 
 fn points(_: &Case) -> Vec<Params> {

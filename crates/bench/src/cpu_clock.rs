@@ -1,6 +1,6 @@
 //! The core's real clock.
 
-use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer};
+use super::{Benchmark, Point, Sampler, check_answer, one_pinned};
 use crate::row::ghz;
 use kernels::{self, CHAIN_UNROLL};
 use model::Case;
@@ -23,17 +23,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         ghz(ids::metric::CLOCK_BY_MULTIPLY, "core clock from multiplications").aside(),
     ],
     params: &[],
-    cases,
+    cases: |bench, scope| one_pinned(bench, scope, 100, scope.seconds(2, 1.0, 0.0)),
     run,
     ..Benchmark::PINNED
 }];
-
-fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.placements.one_cpu("task") {
-        Ok(placement) => Candidate::new(bench.id, placement, 100, scope.seconds(2, 1.0, 0.0)),
-        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
-    }]
-}
 
 fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let (mut sum, mut rounds) = (1, 0);

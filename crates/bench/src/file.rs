@@ -34,6 +34,17 @@ const PARAMS: &[Param] = &[
 
 const CURVE: View = log_curve(BYTES);
 
+const ROW: Benchmark = Benchmark {
+    source: file!(),
+    metrics: METRICS,
+    params: PARAMS,
+    view: &CURVE,
+    cases,
+    points: size_points,
+    run,
+    ..Benchmark::PINNED
+};
+
 pub const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         id: ids::READ,
@@ -48,14 +59,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                  Before each cold pass it is synced and dropped with posix_fadvise. mincore must confirm that: more \
                  than 1 % still cached fails the pass. cached_share is the largest share found before a cold pass \
                  and the smallest before warm ones.",
-        source: file!(),
-        metrics: METRICS,
-        params: PARAMS,
-        view: &CURVE,
-        cases,
-        points: size_points,
-        run,
-        ..Benchmark::PINNED
+        ..ROW
     },
     Benchmark {
         id: ids::MMAP,
@@ -70,14 +74,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                  mapping before the clock starts. open_close takes one fault for every 64 KiB, as the kernel maps 16 \
                  pages around a fault. mincore is asked before each cold pass. A cold figure above memory bandwidth \
                  is rejected, because the file was warm. Every sum is checked.",
-        source: file!(),
-        metrics: METRICS,
-        params: PARAMS,
-        view: &CURVE,
-        cases,
-        points: size_points,
-        run,
-        ..Benchmark::PINNED
+        ..ROW
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Two processes that play ping-pong over two pipes, wherever they may sit.
 
-use super::occupancy::{self, CLASS, OCCUPANCY};
+use super::occupancy::{self, CLASS};
 use super::pair::{self, PairPlan, ROLES, channel};
 use super::{Benchmark, Candidate, Depth, Sampler, Scope};
 use crate::placement::{Distance, awake};
@@ -25,20 +25,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              the way out of idle, the switch, and the return. Kernels before 6.0 queue the task on the other CPU \
              themselves within one cache; leaving idle then counts as waiting.",
     source: file!(),
-    metrics: &[
-        per_second(ids::metric::ROUND_TRIPS, "round trips a second"),
-        pair::WAKEUP_P50,
-        pair::WAKEUP_P99,
-        pair::WAKEUP_JITTER,
-        pair::WAKING,
-        pair::WAITING,
-        pair::SWITCHING,
-        pair::VOLUNTARY,
-        pair::INVOLUNTARY,
-        OCCUPANCY,
-        pair::MIGRATIONS,
-        pair::AFFINE,
-    ],
+    metrics: &pair::metrics(per_second(ids::metric::ROUND_TRIPS, "round trips a second")),
     params: &[CLASS],
     cases,
     run,

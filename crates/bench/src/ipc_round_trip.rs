@@ -14,20 +14,7 @@ use model::vocabulary::ipc as ids;
 /// pairs tell besides.
 const ROUND_TRIP: Benchmark = Benchmark {
     source: file!(),
-    metrics: &[
-        ROUND_TRIP_US,
-        pair::WAKEUP_P50,
-        pair::WAKEUP_P99,
-        pair::WAKEUP_JITTER,
-        pair::WAKING,
-        pair::WAITING,
-        pair::SWITCHING,
-        pair::VOLUNTARY,
-        pair::INVOLUNTARY,
-        OCCUPANCY,
-        pair::MIGRATIONS,
-        pair::AFFINE,
-    ],
+    metrics: &pair::metrics(ROUND_TRIP_US),
     params: &[CLASS],
     cases: one_cpu_first,
     ..Benchmark::PINNED

@@ -185,14 +185,17 @@ pub const LATENCY_US: Metric = latency_us(LATENCY, "latency");
 
 /// The case of a row that is measured by one pinned task: its points take a usual window each.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.placements.one_cpu("task") {
-        Ok(placement) => {
-            let mut candidate = Candidate::new(bench.id, placement, 80, 0.0);
-            candidate.seconds = scope.seconds((bench.points)(&candidate.case).len(), 1.0, 0.0);
-            candidate
-        }
-        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
-    }]
+    let mut candidates = one_pinned(bench, scope, 80, 0.0);
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
+        candidate.seconds = scope.seconds((bench.points)(&candidate.case).len(), 1.0, 0.0);
+    }
+    candidates
+}
+
+/// The case of a row that is measured by one pinned task in this many estimated seconds.
+fn one_pinned(bench: &Benchmark, scope: &Scope, priority: u32, seconds: f64) -> Vec<Candidate> {
+    let Ok(placement) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    vec![Candidate::new(bench.id, placement, priority, seconds)]
 }
 
 /// How much to measure.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::occupancy::{self, CpuNote};
+use super::occupancy::{self, CpuNote, OCCUPANCY};
 use super::{Benchmark, Candidate, Depth, Metric, Point, Sampler, Scope, Windows, check_answer};
 use crate::placement::Distance;
 use crate::row::{note, quantile_us, value};
@@ -73,6 +73,24 @@ pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches 
 pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
 pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");
 pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
+
+/// The metrics of a row that measures a pair: its headline, then all that stands with it.
+pub const fn metrics(headline: Metric) -> [Metric; 12] {
+    [
+        headline,
+        WAKEUP_P50,
+        WAKEUP_P99,
+        WAKEUP_JITTER,
+        WAKING,
+        WAITING,
+        SWITCHING,
+        VOLUNTARY,
+        INVOLUNTARY,
+        OCCUPANCY,
+        MIGRATIONS,
+        AFFINE,
+    ]
+}
 
 const fn aside(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     value(name, title, unit, Better::Lower)

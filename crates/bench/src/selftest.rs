@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use super::{Benchmark, Candidate, Point, Sampler, Scope, check_answer};
+use super::{Benchmark, Point, Sampler, check_answer, one_pinned};
 use crate::row::note;
 use kernels::{self, CHAIN_UNROLL};
 use model::vocabulary::selftest as ids;
@@ -120,17 +120,10 @@ const fn row(
         source: file!(),
         metrics: METRICS,
         hidden: true,
-        cases,
+        cases: |bench, scope| one_pinned(bench, scope, 10, scope.seconds(1, 1.0, 0.0)),
         run,
         ..Benchmark::PINNED
     }
-}
-
-fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    vec![match scope.placements.one_cpu("task") {
-        Ok(placement) => Candidate::new(bench.id, placement, 10, scope.seconds(1, 1.0, 0.0)),
-        Err(why) => Candidate::unmet(bench.id, "one-cpu", why),
-    }]
 }
 
 /// Dependent additions that take `slowness` times as long as they should.

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use bench::placement::Floor;
+use bench::placement::Placements;
 use bench::{self, Depth, Order, Scope, Windows};
 use knobs::Knobs;
 use machine::Machine;
@@ -106,7 +106,7 @@ pub enum Wanted {
 /// What rows are made for.
 pub struct Bench {
     pub machine: Machine,
-    pub floor: Floor,
+    pub placements: Placements,
     clock: RunClock,
 }
 
@@ -117,7 +117,7 @@ impl Bench {
     pub fn case(&self, id: &str, fits: impl Fn(&Case) -> bool) -> Option<Case> {
         let scope = Scope {
             machine: &self.machine,
-            floor: &self.floor,
+            placements: &self.placements,
             depth: Depth::Full,
             memory_bytes: 4 << 30,
             windows: WINDOWS,
@@ -136,7 +136,7 @@ impl Bench {
     }
 
     pub fn first_cpu(&self) -> u32 {
-        self.floor.cpus().first().unwrap_or(0)
+        self.placements.cpus().first().unwrap_or(0)
     }
 
     /// One visit of Assay's.
@@ -382,10 +382,10 @@ fn main() {
     }
     let words: Vec<String> = arguments.into_iter().filter(|word| !word.starts_with('-')).collect();
     let machine = Machine::from(&snapshot::read(Path::new("/")));
-    let floor = Floor::of(&machine);
+    let placements = Placements::of(&machine);
     let current = machine.clock.current.as_deref();
     let clock = clock::calibrate(current.is_some_and(|source| kernels::CLOCK_SOURCES.contains(&source)));
-    let bench = Bench { machine, floor, clock };
+    let bench = Bench { machine, placements, clock };
     println!("| what | ours | peer | ours / peer (95 %) | peer / itself (95 %) | pairs | verdict |");
     println!("|---|---:|---:|---:|---:|---:|---|");
     let asked = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));

@@ -29,7 +29,7 @@ pub fn rows(bench: &Bench) -> Rows {
     for level in &levels {
         rows.push(ladder(bench, level));
     }
-    let threads = bench.floor.cpus().len() as u64;
+    let threads = bench.placements.cpus().len() as u64;
     for level in &levels {
         for threads in [1, threads] {
             for (op, kernel) in
@@ -122,7 +122,7 @@ fn sysbench(bench: &Bench, level: &Level, threads: u64) -> Result<Row, String> {
     let words = format!(
         "taskset -c {} sysbench memory --memory-scope=local --memory-oper=read --memory-total-size=8G \
          --memory-block-size={}K --threads={threads} run",
-        if threads == 1 { bench.first_cpu().to_string() } else { bench.floor.cpus().to_string() },
+        if threads == 1 { bench.first_cpu().to_string() } else { bench.placements.cpus().to_string() },
         level.bytes >> 10
     );
     let peer = Peer::Program(split(&words), |text| number_before(text, " MiB/sec").map(|mib| mib * MIB));

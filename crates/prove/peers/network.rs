@@ -85,7 +85,7 @@ impl Drop for Namespaces {
 
 /// Of the sender and of the receiver.
 fn cpus(bench: &Bench) -> (u32, u32) {
-    let all = bench.floor.cpus();
+    let all = bench.placements.cpus();
     (all.last().unwrap_or(0), all.first().unwrap_or(0))
 }
 
@@ -211,7 +211,7 @@ fn row(
 fn ours(bench: &Bench, spaces: Option<&Namespaces>, id: &str, streams: u64, protocol: &str) -> Option<Case> {
     let scope = Scope {
         machine: &bench.machine,
-        floor: &bench.floor,
+        placements: &bench.placements,
         depth: Depth::Full,
         memory_bytes: 1 << 30,
         windows: WINDOWS,

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bench::network_wire::{Framer, Keys, Unframer, Verdict, Way};
+use bench::network_wire::{FrameDirection, Framer, Keys, Unframer, Verdict};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -27,7 +27,8 @@ impl Session {
     fn with(server: &Server) -> Session {
         let (stream, answer) = server.prove(&server.token);
         let Some((Verdict::Welcome, keys)) = answer else { panic!("not let in") };
-        let (framer, unframer) = (Framer::new(&keys, Way::ToServer), Unframer::new(&keys, Way::ToClient));
+        let (framer, unframer) =
+            (Framer::new(&keys, FrameDirection::ToServer), Unframer::new(&keys, FrameDirection::ToClient));
         Session { stream, keys, framer, unframer }
     }
 
