@@ -172,7 +172,7 @@ fn an_ending_that_says_no_form_is_refused_before_any_work() {
     // None of the files can be used: one message, no report.
     fs::write(file("text"), "hello").expect("written");
     let ended = verb(&["peers", "--out", &file("none.html")], &[Path::new(&file("text"))]);
-    ended.expect(3).says(&["none of 1 file could be used"]);
+    ended.expect(3).says(&["none of 1 file can be used"]);
     assert!(!ended.err.contains("saved") && !Path::new(&file("none.html")).exists(), "{}", ended.err);
 }
 

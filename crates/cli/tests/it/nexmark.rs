@@ -85,7 +85,7 @@ fn what_is_missing_is_said_with_what_to_do() {
     };
     says(stage.run("").env("PATH", "/nowhere"), &["no Java in JAVA_HOME or PATH", "Install a JDK", "--java"]);
     let mut named = stage.run("");
-    says(named.args(["--java", "/nowhere/java"]), &["there is no /nowhere/java, which --java names"]);
+    says(named.args(["--java", "/nowhere/java"]), &["--java names /nowhere/java, which does not exist"]);
     let java = stage.java("1.8.0_402", "exit 0");
     let mut old = stage.run("--java");
     says(old.arg(&java), &["is Java 1.8.0_402; Flink needs 11 or newer"]);

@@ -91,7 +91,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (steady, "--knob slice_ns=1ms..2ms:1", "a range has 2 to 200 values"),
         (steady, "--knob slice_ns=1ms..2ms:many", "\"many\" is no number of values"),
         (steady, "--knob slice_ns=0..2ms:log4", "a logarithmic range begins above 0"),
-        (steady, "--knob policy=other..batch", "a range needs numbers; \"other\" is none"),
+        (steady, "--knob policy=other..batch", "a range needs numbers, not \"other\""),
         (steady, "--knob policy=other,batch --knob policy=batch", "the setting policy is given twice"),
         (
             steady,

@@ -88,7 +88,7 @@ fn included_twice_in_a_circle_and_not_at_all() {
     assert!(refused(&[("a", "[main]\ninclude=a\n")], "a").contains("a -> a"));
     assert!(
         refused(&[("a", "[main]\ninclude=gone\n")], "a")
-            .contains("a includes gone, of which there is no tuned.conf")
+            .contains("a includes gone, but there is no tuned.conf")
     );
     assert_eq!(settings(&text("[main]\ninclude=-gone\n[cpu]\ngovernor=x\n")), [("cpu", "governor", "x")]);
     // Outside of the folders of profiles nothing is included.
@@ -116,7 +116,7 @@ fn sections_that_say_something_of_themselves() {
     assert!(says(&found, "[disk] is switched off"));
     assert!(says(&found, "[vm.arm] applies only to hosts that match aarch64"));
     assert!(says(&found, "own/x.sh, whose effect is unknown"), "{:?}", found.remarks);
-    assert!(says(&profile(&[("base", base)], "base"), "[disk] holds for the devices sd* alone"));
+    assert!(says(&profile(&[("base", base)], "base"), "[disk] applies only to the devices sd*"));
 }
 
 #[test]

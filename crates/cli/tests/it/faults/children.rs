@@ -116,7 +116,7 @@ fn a_child_that_is_killed() {
 
 #[test]
 fn a_child_that_talks_garbage() {
-    fails("selftest.garbage", "no sample line");
+    fails("selftest.garbage", "not a sample line");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_child_is_charged_little_of_the_time_in_which_tasks_wait_for_a_cpu() {
     running.end().sane();
     let visits = read(&run_file(dir.path())).visits;
     let Some(Reason::TimedOut(why)) = &visits[0].reason else { panic!("{:?}", visits[0].reason) };
-    let begin = "no end after 1 s and ";
+    let begin = "killed after 1 s and ";
     let waited =
         why.strip_prefix(begin).and_then(|rest| rest.split_once(" s in which tasks waited for a CPU"));
     let waited = waited.and_then(|(seconds, _)| seconds.parse::<u64>().ok());
