@@ -298,7 +298,7 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     // What fills caches, TLBs and the replacement's memory of them.
     ring.walk(ring.lines() * 4);
     sampler.time(latency(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    check_answer(ring.ended_correctly(), || format!("the chain through {} lines went astray", ring.lines()))
 }
 
 fn latency(work: u64) -> Point {
@@ -359,7 +359,7 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
             ring.walk(lines);
             let walk = clock.now() - begin - cost;
             (ns, shortest) = (ns + walk, walk.min(shortest));
-            if seen != held || !ring.came_right() || ring.read() != held {
+            if seen != held || !ring.ended_correctly() || ring.read() != held {
                 let read = ring.read();
                 check_answer(false, || {
                     format!(

@@ -9,8 +9,8 @@ use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
 use sys::block::Arena;
 
-/// The resource that a component is built to need. Which one bounds it on a host, only an experiment
-/// shows.
+/// The resource that a component is built to need. Which one bounds it on a host, only an
+/// experiment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
     /// Streams through memory.

@@ -31,7 +31,8 @@ pub fn backing(device: impl AsFd) -> io::Result<Backing> {
     Ok(Backing { device, inode, special_device, offset, size_limit })
 }
 
-/// The answer of a block device's driver to an ioctl `request` that writes exactly `N` 64-bit words.
+/// The answer of a block device's driver to an ioctl `request` that writes exactly `N` 64-bit
+/// words.
 pub(super) fn query_words<const N: usize>(device: impl AsFd, request: u32) -> io::Result<[u64; N]> {
     let mut words = [0u64; N];
     // SAFETY: there are as many words as the kernel writes, and they live until the call returns.

@@ -163,5 +163,5 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 fn right(ring: &Ring) -> anyhow::Result<()> {
-    check_answer(ring.came_right(), || format!("the chain through {} lines went astray", ring.lines()))
+    check_answer(ring.ended_correctly(), || format!("the chain through {} lines went astray", ring.lines()))
 }

@@ -228,7 +228,7 @@ fn before(at: usize, side: usize, shift: usize) -> usize {
     (at + side - ROUNDS * shift % side) % side
 }
 
-/// Not if either is not a number.
+/// False if either is NaN.
 fn near(value: f64, right: f64, within: f64) -> bool {
     (value - right).abs() < within
 }

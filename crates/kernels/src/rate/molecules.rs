@@ -51,8 +51,8 @@ const STEPS_A_LIST: usize = 10;
 /// each other.
 const COLUMNS: usize = 8;
 const SEED: u64 = 0x301e_c01e_5000_0003;
-/// Of the energy, relative to the kinetic part; of the momentum, an atom's; of a force, beside all
-/// pairs' sum.
+/// Limits: energy relative to its kinetic part; momentum relative to an atom's; a force relative to
+/// all pairs' sum.
 const DRIFT: f64 = 1e-3;
 const MOMENTUM: f64 = 1e-12;
 const FORCE: f64 = 1e-9;

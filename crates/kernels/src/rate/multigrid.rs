@@ -96,7 +96,7 @@ fn size(shapes: &[Shape]) -> u64 {
     shapes.first().map_or(0, |fine| (grids + 3 * fine.plane() + 2 * (fine.nx + LANES)) as u64 * 8)
 }
 
-/// Gauss-Seidel for every second point of line j of plane k, those with an even i + j + k +
+/// Gauss-Seidel step for every second point of line j of plane k, those with an even i + j + k +
 /// `colour`.
 #[inline(always)]
 fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3]) {

@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
 /// Of three triads each.
 const ROUNDS: usize = 10;
 const FACTOR: f64 = 0.25;
-/// Elements that start differently; they do so again and again.
+/// Number of different initial elements, which repeat.
 const PATTERN: usize = 1024;
 
 #[inline(always)]
@@ -80,14 +80,14 @@ impl Triad {
     }
 }
 
-/// What x[n] is by the roots of r r = 1 + s r, from x[0] and x[1].
+/// x[n] from x[0] and x[1] by the roots of r² = 1 + s r.
 fn closed(first: f64, second: f64, n: i32) -> f64 {
     let root = (FACTOR * FACTOR / 4.0 + 1.0).sqrt();
     let (up, down) = (FACTOR / 2.0 + root, FACTOR / 2.0 - root);
     ((second - first * down) * up.powi(n) + (first * up - second) * down.powi(n)) / (up - down)
 }
 
-/// Not if either is not a number.
+/// False if either is NaN.
 fn near(value: f64, right: f64, within: f64) -> bool {
     (value - right).abs() < within
 }

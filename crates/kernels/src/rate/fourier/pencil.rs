@@ -84,7 +84,7 @@ pub(super) fn turn(turns: usize, side: usize) -> (f64, f64) {
     }
 }
 
-/// What a transform of so many points needs: how it is done, and turns.
+/// The plan of a transform: number of points, radices of its stages, and roots of unity.
 pub(super) struct Plan {
     pub points: usize,
     radices: Vec<usize>,
@@ -92,7 +92,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of 2^a 3^b points.
+    /// A plan for 2^a 3^b points.
     pub(super) fn new(points: usize) -> Plan {
         let (mut left, mut radices) = (points, Vec::new());
         for radix in [4, 3, 2] {
@@ -140,8 +140,7 @@ macro_rules! stage {
         #[inline(always)]
         fn $name(from: &Pencil, to: &mut Pencil, points: usize, count: usize, table: &[(f64, f64)]) {
             let part = points / $radix;
-            // Never comes sooner, but the compiler does not know; else it vectorises across places,
-            // not lanes.
+            // Never true, but without it the compiler vectorises across places instead of lanes.
             let end = std::hint::black_box(count);
             for p in 0..part {
                 let $turns = [$(table[$at * p * count]),*];

@@ -79,7 +79,7 @@ fn set(there: &mut [f64; LANES], back: &mut [f64; LANES], (even, odd): (V, V)) {
     (*there, *back) = ((even + odd).0, (even - odd).0);
 }
 
-/// Rows of so many cells, in lanes.
+/// Rows of cells as lanes.
 macro_rules! lanes {
     ($rows:ident, $cells:expr, $($row:ident)*) => {
         let [$($row),*] = $rows;

@@ -23,7 +23,7 @@ pub enum Op {
     Same,
     Jump(u32),
     JumpUnless(u32),
-    /// Calls what begins there with so many arguments.
+    /// Calls the function at this place with this number of arguments.
     Call(u32, u8),
     /// Makes space for this many further variables.
     Enter(u16),
