@@ -393,13 +393,11 @@ impl OwnCounters {
 /// CPU migrations of the calling process so far; `None` if the kernel does not report them
 /// (CONFIG_SCHED_DEBUG).
 pub fn own_migrations() -> Option<u64> {
-    migrations(&std::fs::read_to_string("/proc/self/sched").ok()?)
+    sched_count(&std::fs::read_to_string("/proc/self/sched").ok()?, MIGRATIONS)
 }
 
 /// Migrations in a `sched` file.
-fn migrations(text: &str) -> Option<u64> {
-    sched_count(text, "se.nr_migrations")
-}
+const MIGRATIONS: &str = "se.nr_migrations";
 
 /// A counter in a `sched` file.
 fn sched_count(text: &str, name: &str) -> Option<u64> {
@@ -428,7 +426,7 @@ pub fn task_cost(process: u32, task: u32) -> TaskCost {
     let counted = |name: &str| sched_count(&sched, name).map(|count| count as f64);
     TaskCost {
         wait_ns: read("schedstat").and_then(|text| wait_ns_of(&text)),
-        migrations: counted("se.nr_migrations"),
+        migrations: counted(MIGRATIONS),
         voluntary: counted("nr_voluntary_switches"),
         involuntary: counted("nr_involuntary_switches"),
     }

@@ -41,3 +41,15 @@ pub(super) fn query_words<const N: usize>(device: impl AsFd, request: u32) -> io
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_devices_have_no_backing() {
+        let null = std::fs::File::open("/dev/null").expect("a device");
+        assert_eq!(backing(&null).expect_err("no loop device").raw_os_error(), Some(libc::ENOTTY));
+        assert_eq!(std::mem::size_of::<[u64; WORDS]>(), 232);
+    }
+}
