@@ -135,6 +135,11 @@ impl Checksum {
     }
 }
 
+/// Whether two numbers differ by less than `within`; false if either is NaN.
+fn near(value: f64, right: f64, within: f64) -> bool {
+    (value - right).abs() < within
+}
+
 macro_rules! components {
     ($($module:ident)*) => {
         $(mod $module;)*

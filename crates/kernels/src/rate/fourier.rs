@@ -7,7 +7,7 @@
 //! the box has eight sequences for the vector units. Between the transforms each wave is rotated by
 //! the phase of a shift, so the fields return shifted. 654.roms and 549.fotonik3d have its strides;
 //! pseudo-spectral codes do the same.
-use super::{Character, Checksum, Component, Rng, Work, ids};
+use super::{Character, Checksum, Component, Rng, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
@@ -227,11 +227,6 @@ fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
 /// The former place on a side of the point that is now at `at`.
 fn before(at: usize, side: usize, shift: usize) -> usize {
     (at + side - ROUNDS * shift % side) % side
-}
-
-/// False if either is NaN.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 impl Work for Fourier {

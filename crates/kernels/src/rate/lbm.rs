@@ -9,7 +9,7 @@
 //! streamings happen there. One array for each direction. The flow is that of Arnold (1965),
 //! Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
 //! of the discrete scheme says they do.
-use super::{Character, Checksum, Component, Work, ids};
+use super::{Character, Checksum, Component, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
@@ -149,11 +149,6 @@ fn odd_step(grid: &mut [f64], shape: Shape) {
 fn sine(angle: f64) -> f64 {
     let square = angle * angle;
     (1..18).rev().fold(1.0, |sum, k| 1.0 - square / f64::from(2 * k * (2 * k + 1)) * sum) * angle
-}
-
-/// False if either is NaN.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 const PI: f64 = std::f64::consts::PI;

@@ -11,7 +11,7 @@
 //! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each
 //! row and column adds up to 1, and no eigenvalue is below 1. So the error is never greater than
 //! the residual.
-use super::{Character, Checksum, Component, Rng, Work, ids};
+use super::{Character, Checksum, Component, Rng, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
@@ -295,11 +295,6 @@ impl Work for System {
     fn bytes(&self) -> u64 {
         self.values.len() as u64 * 12 + self.x.len() as u64 * 48
     }
-}
-
-/// False if either is NaN.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 #[cfg(test)]
