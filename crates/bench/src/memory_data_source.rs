@@ -293,7 +293,7 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     // Fills caches, TLBs and their replacement state.
     ring.walk(ring.lines() * 4);
     sampler.time(latency_point(Ring::UNROLL), |turns| ring.walk(turns * Ring::UNROLL))?;
-    check_answer(ring.came_right(), || {
+    check_answer(ring.ended_correctly(), || {
         format!("the chain through {} lines ended at a wrong line", ring.lines())
     })
 }
@@ -362,7 +362,7 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
             let walk_ns = clock.now() - begin - clock_ns;
             ns += walk_ns;
             shortest_ns = walk_ns.min(shortest_ns);
-            if seen != expected || !ring.came_right() || ring.read() != expected {
+            if seen != expected || !ring.ended_correctly() || ring.read() != expected {
                 let read = ring.read();
                 check_answer(false, || {
                     format!(

@@ -25,15 +25,14 @@ pub use lines::Flusher;
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
 
-/// No ARM core loads more in one cycle: three 16-byte loads (Neoverse V1 and later), 64 bytes with
-/// wide SVE.
+/// Upper bound for loads in one cycle of any ARM core: three of 16 bytes (Neoverse V1 and later),
+/// 64 bytes with wide SVE.
 pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
 
-/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one
-/// before.
+/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] dependent loads.
 ///
 /// # Safety
 /// `at` and every pointer reached from it must point to a readable pointer.
@@ -74,7 +73,7 @@ pub unsafe fn chase_spaced(at: *const u64, loads: u64, pause: u64) -> *const u64
 
 /// The pauses of [`chase_spaced`] without the loads.
 pub fn pauses(loads: u64, pause: u64) {
-    // SAFETY: without loads the pointer is a number like any other.
+    // SAFETY: without loads the pointer is only a number.
     unsafe { spaced::<false>(std::ptr::dangling(), loads, pause) };
 }
 
@@ -146,7 +145,7 @@ pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     sum
 }
 
-/// The same loop of `rounds` taken branches as on x86; what it takes was not measured on any core.
+/// The same loop of `rounds` taken branches as on x86; its duration was not measured on any core.
 pub fn taken_branches(rounds: u64) {
     if rounds == 0 {
         return;
@@ -191,16 +190,16 @@ pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     product
 }
 
-/// Lets what follows begin a cache line, so that a loop of system calls lies alike in every build:
-/// docs/method/measuring.md#the-clock has what it cost where it did not.
+/// Aligns the following code to a cache line, so that a loop of system calls has the same alignment
+/// in every build; docs/method/measuring.md#the-clock says what misalignment costs.
 #[inline(always)]
 pub fn begin_line() {
-    // SAFETY: these are instructions that do nothing.
+    // SAFETY: only instructions without effect.
     unsafe { asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
 }
 
-/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember
-/// the answer) and returns the sum of the answers.
+/// Requests the process id `calls` times by the system call instruction (a library could cache it)
+/// and returns the sum of the answers.
 pub fn process_ids(calls: u64) -> u64 {
     if calls == 0 {
         return 0;

@@ -1,17 +1,16 @@
-//! Arithmetic instructions one after the other: each waiting for the one before (latency), or in
-//! streams that wait for nothing but themselves (throughput).
+//! Chains of dependent arithmetic instructions (latency), and independent streams of them
+//! (throughput).
 //!
-//! All operands are registers: additions of a constant are eliminated at rename by recent cores.
-//! Sums and products of floating point go up and back by exact steps, so that no number of turns
-//! overflows or rounds. Divisions have operands whose quotients stay as wide as they can be, since
-//! many dividers end early where a quotient is short: an integer chain divides by 3 and puts the
-//! dividend's top bit back with an OR, one cycle that its figure includes; a floating-point one
-//! divides a constant by the last quotient, and no digit of these comes to an end.
+//! All operands are registers, because recent cores eliminate additions of a constant at rename.
+//! Floating-point sums and products go up and down by exact steps, so they never overflow or round.
+//! Divisions keep their quotients as wide as possible, because many dividers finish early for short
+//! ones. An integer chain divides by 3 and sets the dividend's top bit again by an OR (one cycle,
+//! included in its figure); a floating-point chain divides a constant by the last quotient.
 
 use super::machine_code::arithmetic as loops;
 use super::{CHAIN_UNROLL, add_chain, add_chain_answer, multiply_chain, multiply_chain_answer};
 
-/// What is computed; a state or result is given as its bits.
+/// An operation; states and results are passed as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     Int64Add,
@@ -28,18 +27,18 @@ pub enum Arithmetic {
 
 use Arithmetic::*;
 
-/// What integers are added and multiplied by; odd, so that products keep all their bits.
+/// The operand of integer additions and multiplications; odd, so that products keep all bits.
 pub const STEP: u64 = 3;
 pub const DIVISOR: u64 = 3;
 pub const TOP_64: u64 = 1 << 63;
 pub const TOP_32: u32 = 1 << 31;
-/// Dividends of the independent divisions, in turn.
+/// Dividends of the independent divisions, alternating.
 pub const DIVIDENDS_64: [u64; 2] = [u64::MAX - 14, 0xc000_0000_0000_0005];
 pub const DIVIDENDS_32: [u32; 2] = [u32::MAX - 14, 0xc000_0005];
-/// Up and back: both exact.
+/// Operands that alternate, up and down; both are exact.
 const TERMS: [f64; 2] = [0.75, -0.75];
 const FACTORS: [f64; 2] = [2.0, 0.5];
-/// What is divided by each quotient.
+/// The constant that is divided by each quotient.
 const NUMERATOR_64: f64 = std::f64::consts::E;
 const NUMERATOR_32: f32 = std::f32::consts::E;
 
@@ -60,7 +59,7 @@ impl Arithmetic {
         Float32Divide,
     ];
 
-    /// What a chain or a stream starts from.
+    /// Initial state of a chain or stream.
     pub fn start(self) -> u64 {
         match self {
             Int64Add => 0,
@@ -69,7 +68,7 @@ impl Arithmetic {
             Int32Divide => u64::from(u32::MAX),
             Float64Add | Float64Multiply => 1.5f64.to_bits(),
             Float32Add | Float32Multiply => u64::from(1.5f32.to_bits()),
-            // Quotients by it have as many digits as itself.
+            // Quotients have as many digits as this number.
             Float64Divide => std::f64::consts::SQRT_2.to_bits(),
             Float32Divide => u64::from(std::f32::consts::SQRT_2.to_bits()),
         }
@@ -116,9 +115,8 @@ impl Arithmetic {
         }
     }
 
-    /// `rounds` × [`Self::stream_operations`] operations in streams that do not wait for each
-    /// other: where each ends. Integer divisions do not continue: `start` and the sum of all
-    /// quotients is what each ends with.
+    /// `rounds` × [`Self::stream_operations`] operations in independent streams; returns the final
+    /// state of each. Integer divisions are independent too: `start` plus the sum of all quotients.
     pub fn streams(self, rounds: u64, start: u64) -> [u64; STREAMS] {
         let (wide, narrow) = (f64::from_bits(start), f32::from_bits(start as u32));
         let [up, back] = self.there_and_back();
@@ -137,12 +135,12 @@ impl Arithmetic {
         }
     }
 
-    /// What is added or multiplied by in turn.
+    /// The two operands that alternate.
     fn there_and_back(self) -> [f64; 2] {
         if matches!(self, Float64Add | Float32Add) { TERMS } else { FACTORS }
     }
 
-    /// What [`Self::chain`] must return after so many rounds in all.
+    /// What [`Self::chain`] must return after this number of rounds in total.
     pub fn chain_answer(self, rounds: u64) -> u64 {
         match self {
             Int64Add => add_chain_answer(rounds, self.start(), STEP),
@@ -151,7 +149,7 @@ impl Arithmetic {
         }
     }
 
-    /// What each of [`Self::streams`] must return after so many rounds in all.
+    /// What each of [`Self::streams`] must return after this number of rounds in total.
     pub fn stream_answer(self, rounds: u64) -> u64 {
         let steps = rounds.wrapping_mul(self.shape().1);
         let quotients = |sum: u64| self.start().wrapping_add((steps / 2).wrapping_mul(sum));
@@ -165,14 +163,14 @@ impl Arithmetic {
         }
     }
 
-    /// The state after so many steps, by the compiler's own arithmetic; all of these come back to
-    /// where they were two steps ago, most of them at once.
+    /// The state after `steps` steps, by the compiler's arithmetic. States of floating point have a
+    /// period of two steps, most from the start.
     fn after(self, steps: u64, start: u64) -> u64 {
         let (mut before, mut now) = (None, start);
         for done in 0..steps {
             let next = self.step(done, now);
-            // Terms and factors alternate: only after an even number of steps is the next one what
-            // it was.
+            // Terms and factors alternate, so the same one follows only after an even number of
+            // steps.
             if before == Some(next) && done % 2 == 1 {
                 return if (steps - done) % 2 == 1 { next } else { now };
             }

@@ -1,14 +1,13 @@
 //! Atomic additions to a word that others may add to at the same time.
 //!
-//! These are Rust's own atomics: of the loops an optimising compiler makes `lock xadd` and `lock
-//! cmpxchg` on x86-64 with a count, a compare and a jump around each (looked up in what rustc 1.95
-//! makes of this file), on arm64 `ldadd` and `cas` (behind a test of what the core has, in a
-//! function of the compiler's library, unless the target promises them), which is just what
-//! programs run. What surrounds an atomic operation of 5 ns and more runs beside it.
+//! These are Rust's atomics, as programs use them. On x86-64 the compiler (rustc 1.95) makes `lock
+//! xadd` and `lock cmpxchg` with a count, a compare and a jump. On arm64 it makes `ldadd` and `cas`
+//! (in a library function that tests for them, unless the target has them). The other instructions
+//! execute in parallel with an atomic operation of 5 ns or more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Adds 1 by fetch-and-add until the word has reached `target`; returns how often.
+/// Adds 1 by fetch-and-add until the word has reached `target`; returns the number of additions.
 #[inline(never)]
 pub fn add_until(word: &AtomicU64, target: u64) -> u64 {
     let mut added = 0;
@@ -20,8 +19,7 @@ pub fn add_until(word: &AtomicU64, target: u64) -> u64 {
     }
 }
 
-/// Adds 1 by compare-and-swap until the word has reached `target`; returns how often it has
-/// succeeded.
+/// Adds 1 by compare-and-swap until the word has reached `target`; returns the number of successes.
 #[inline(never)]
 pub fn swap_until(word: &AtomicU64, target: u64) -> u64 {
     let mut swapped = 0;

@@ -1,11 +1,11 @@
-//! A pointer chain through a buffer: each line holds the address of the next, every line once, then
-//! back to the start.
+//! A pointer chain through a buffer: each line contains the address of the next; after visiting
+//! every line once it returns to the start.
 
 use std::marker::PhantomData;
 
 use super::machine_code;
 
-/// A closed chain of dependent loads over `lines` lines of a buffer that it borrows.
+/// A closed chain of dependent loads over the lines of a borrowed buffer.
 #[derive(Clone)]
 pub struct Chain<'a> {
     at: *const u64,
@@ -14,20 +14,20 @@ pub struct Chain<'a> {
     memory: PhantomData<&'a mut [u64]>,
 }
 
-/// In which order a chain visits what it visits.
+/// The order in which a chain visits its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visits {
-    /// All in one random cycle: no prefetcher can guess the next.
+    /// One random cycle through all lines: no prefetcher can predict the next.
     Random,
-    /// Upwards and round again: what prefetchers are made for.
+    /// Ascending addresses, then from the start again: ideal for prefetchers.
     Ascending,
-    /// Page by page of this many bytes, pages in random order and the lines in each: few address
-    /// translations, and little for prefetchers.
+    /// One page of this many bytes after the other, in random order, and random lines in each: few
+    /// TLB misses, and hardly predictable for prefetchers.
     RandomInPages(usize),
 }
 
 impl Visits {
-    /// The order in which a chain through so many steps, each of `step_bytes`, visits them.
+    /// The order in which a chain visits `steps` places, `step_bytes` apart.
     pub fn order(self, steps: usize, step_bytes: usize, seed: u64) -> Vec<u32> {
         assert!(steps <= u32::MAX as usize, "a chain of {steps} loads is longer than its numbers");
         let mut random = fastrand::Rng::with_seed(seed);
@@ -58,7 +58,7 @@ impl<'a> Chain<'a> {
     pub fn linked(memory: &'a mut [u64], step_bytes: usize, visits: Visits, seed: u64) -> Chain<'a> {
         assert!(
             step_bytes >= 8 && step_bytes.is_multiple_of(8),
-            "a step of {step_bytes} bytes holds no pointer"
+            "a step of {step_bytes} bytes is too small for a pointer"
         );
         let words = step_bytes / 8;
         let order = visits.order(memory.len() / words, step_bytes, seed);
@@ -70,9 +70,8 @@ impl<'a> Chain<'a> {
         Chain::linked(memory, line_bytes, Visits::Random, seed)
     }
 
-    /// One random cycle through all lines, with `parts` chains that start at even distances along
-    /// it. However many of them are walked together, each line comes again only after (nearly) all
-    /// others.
+    /// `parts` chains that start at equal distances along one random cycle through all lines.
+    /// However many of them are walked together, a line recurs only after (nearly) all others.
     pub fn random_parts(memory: &'a mut [u64], line_bytes: usize, parts: usize, seed: u64) -> Vec<Chain<'a>> {
         let words = line_bytes / 8;
         let lines = memory.len() / words;
@@ -85,7 +84,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Links the words at `order[0] × unit_words`, `order[1] × unit_words`, ... and back to the
-    /// first; each may appear once, and there must be two at least.
+    /// first. At least two, each only once.
     pub fn through(memory: &'a mut [u64], unit_words: usize, order: &[u32]) -> Chain<'a> {
         assert!(order.len() >= 2, "a chain needs two lines");
         let base = memory.as_mut_ptr();
@@ -106,15 +105,15 @@ impl<'a> Chain<'a> {
     /// the last walk ended.
     #[inline]
     pub fn walk(&mut self, steps: u64) {
-        // SAFETY: `at` points to a line of the borrowed buffer, and every line holds the address of
-        // another one.
+        // SAFETY: `at` points to a line of the borrowed buffer, and every line contains the address
+        // of another one.
         self.at = unsafe { machine_code::chase(self.at, steps.div_ceil(Self::UNROLL)) };
     }
 
-    /// The same with idle time before each load: `pause` × [`Chain::PAUSE_UNROLL`] dependent
-    /// multiplications by one, which the load's address must wait for.
+    /// The same with idle time before each load: its address depends on `pause` ×
+    /// [`Chain::PAUSE_UNROLL`] dependent multiplications by one.
     pub fn walk_spaced(&mut self, steps: u64, pause: u64) {
-        // SAFETY: as in `walk`; the pauses leave the pointer as it is.
+        // SAFETY: as in `walk`; the pauses do not change the pointer.
         self.at = unsafe { machine_code::chase_spaced(self.at, steps, pause) };
     }
 
@@ -134,8 +133,7 @@ impl<'a> Chain<'a> {
     /// Loads in one turn of the timed loop.
     pub const UNROLL: u64 = machine_code::CHASE_UNROLL;
 
-    /// Walks all lines once by plain Rust and checks that the cycle closes after exactly all of
-    /// them.
+    /// Walks the chain in plain Rust and checks that it closes after visiting exactly all lines.
     pub fn visits_every_line(&self) -> bool {
         let mut at = self.start;
         for step in 1..=self.lines {
@@ -149,19 +147,19 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// How many chains [`walk_together`] can walk.
+/// The numbers of chains that [`walk_together`] supports.
 pub const TOGETHER: [usize; 9] = [1, 2, 4, 6, 8, 12, 16, 24, 32];
 
-/// Walks several chains at once (as many as [`TOGETHER`] has), a load of each in turn, for `turns`
-/// loads of each: how many are under way together is up to the core.
+/// Walks several chains at the same time (one of the numbers in [`TOGETHER`]), `turns` loads of
+/// each, round-robin. The core decides how many loads are in flight together.
 pub fn walk_together(chains: &mut [Chain], turns: u64) {
-    /// The pointers live in registers as far as there are any; a spilled one costs a few cycles
-    /// beside a miss.
+    /// The compiler keeps as many pointers in registers as it can; a spilled one costs few cycles
+    /// compared with a miss.
     fn walk<const N: usize>(chains: &mut [Chain], turns: u64) {
         let mut at: [*const u64; N] = std::array::from_fn(|index| chains[index].at);
         for _ in 0..turns {
             for pointer in &mut at {
-                // SAFETY: as in `Chain::walk`: each points to a line that holds the address of
+                // SAFETY: as in `Chain::walk`: each points to a line that contains the address of
                 // another one.
                 *pointer = unsafe { std::ptr::read_volatile(*pointer) } as *const u64;
             }

@@ -57,13 +57,13 @@ impl<'m> Faults<'m> {
         Ok(Faults { memory, _handler: handler })
     }
 
-    /// Tries to write a byte to the memory's first one so many times; how many of them faulted.
+    /// Tries `times` times to write the first byte of the memory; returns the number of faults.
     pub fn write(&mut self, byte: u8, times: u64) -> u64 {
         let before = PASSED.load(Ordering::Relaxed);
         if times > 0 {
-            // SAFETY: the mapping is borrowed exclusively; where it may not be written to, the
-            // handler that is installed as long as self exists goes on behind the instruction.
-            // PLACE is two words side by side.
+            // SAFETY: the mapping is borrowed exclusively. If it is read-only, the handler,
+            // installed as long as self exists, continues behind the instruction. PLACE has two
+            // adjacent words.
             unsafe { writes(self.memory.as_ptr().cast_mut(), byte, times, PLACE.as_ptr().cast_mut().cast()) };
         }
         PASSED.load(Ordering::Relaxed) - before

@@ -9,8 +9,8 @@ use model::vocabulary::BenchId;
 use model::vocabulary::rate as ids;
 use sys::block::Arena;
 
-/// The resource that a component is built to need. Which one bounds it on a host, only an experiment
-/// shows.
+/// The resource that a component is built to need. Which one bounds it on a host, only an
+/// experiment shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Character {
     /// Streams through memory.
@@ -135,6 +135,11 @@ impl Checksum {
     pub fn value(self) -> u64 {
         self.0 ^ (self.0 >> 29)
     }
+}
+
+/// Whether two numbers differ by less than `within`; false if either is NaN.
+fn near(value: f64, right: f64, within: f64) -> bool {
+    (value - right).abs() < within
 }
 
 macro_rules! components {

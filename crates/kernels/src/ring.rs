@@ -1,5 +1,5 @@
-//! A pointer chain through chosen lines of memory, which processes that share it can link, read,
-//! flush and walk in turn.
+//! A pointer chain through chosen lines of shared memory, which several processes can link, read,
+//! flush and walk alternately.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::machine_code::{self, Flusher};
 use sys::mapping::Mapping;
 
-/// Distance by which lines are counted: the line of every x86 and nearly every ARM server.
+/// Size of a line: the cache line of every x86 and nearly every ARM server.
 pub const LINE_BYTES: usize = 64;
 const LINE_WORDS: usize = LINE_BYTES / 8;
 
-/// Lines of a mapping, each of which holds the address of the next one and a mark.
+/// Lines of a mapping; each contains the address of the next one and a mark.
 ///
-/// Forked processes have a ring each over the same memory: what one links, another walks. A walk
-/// starts at the ring's first line, which every order has in common. Rings of one process can share
-/// memory, too, if no line is in two of them.
+/// Forked processes have a ring each over the same memory: one links it, another walks it. A walk
+/// starts at the ring's first line, which is the same in every order. Rings of one process may
+/// share memory if no line is in two of them.
 pub struct Ring {
     memory: Rc<Mapping>,
-    /// The lines in the order in which they were last linked here, counted from the start of the
-    /// memory.
+    /// Line numbers from the start of the memory, in the order in which this process last linked
+    /// them.
     path: Vec<u32>,
     at: *const u64,
     walked: u64,
@@ -61,17 +61,16 @@ impl Ring {
         &self.memory
     }
 
-    /// Links all lines anew in random order, so that no prefetcher can guess the next one, and
-    /// writes `mark` into each: afterwards they are modified lines in the caches of the CPU that
-    /// did it. Goes to the first line.
+    /// Links all lines again in random order, unpredictable for prefetchers, and writes `mark` into
+    /// each: they are then modified lines in the caches of this CPU. Returns to the first line.
     pub fn link(&mut self, seed: u64, mark: u64) {
-        // A shuffled path that closes is a single cycle of all lines, each such cycle equally
+        // A shuffled path that closes is one cycle through all lines; all cycles are equally
         // likely.
         fastrand::Rng::with_seed(seed).shuffle(&mut self.path[1..]);
         self.write(mark);
     }
 
-    /// Writes each line's next and its mark, and goes to the first line.
+    /// Writes each line's next address and its mark, and returns to the first line.
     fn write(&mut self, mark: u64) {
         let nexts = self.path[1..].iter().chain(self.path.first());
         for (line, next) in self.path.iter().zip(nexts) {
@@ -81,7 +80,7 @@ impl Ring {
         self.rewind();
     }
 
-    /// Goes to the first line.
+    /// Returns to the first line.
     pub fn rewind(&mut self) {
         (self.at, self.walked) = (self.address(self.path[0]), 0);
     }
@@ -91,29 +90,29 @@ impl Ring {
     #[inline]
     pub fn walk(&mut self, steps: u64) {
         let turns = steps.div_ceil(Self::UNROLL);
-        // SAFETY: `at` is a line of the mapping; whoever shares it writes through `link` only, so
-        // that each line holds the address of another one, which is the same in all processes since
-        // they are forks.
+        // SAFETY: `at` is a line of the mapping. All processes write it only through `link`, so
+        // each line contains the address of another one, which is the same in all of these forks.
         self.at = unsafe { machine_code::chase(self.at, turns) };
         self.walked += turns * Self::UNROLL;
     }
 
-    /// Follows the ring for one load, for callers who time each. Returns the line that was read.
+    /// Follows the ring for one load, for callers that time each one. Returns the line that was
+    /// read.
     #[inline]
     pub fn step(&mut self) -> u32 {
         // SAFETY: as in `walk`.
         let next = unsafe { self.at.read_volatile() } as *const u64;
-        // A branch on what was loaded: what the caller does next, reading a clock, waits for it on
-        // CPUs that order only instructions.
+        // A branch on the loaded value: the caller's next clock reading waits for it, also on CPUs
+        // that order only instructions.
         assert!(!next.is_null(), "a line of the ring was overwritten");
         let line = self.path[(self.walked % self.lines()) as usize];
         (self.at, self.walked) = (next, self.walked + 1);
         line
     }
 
-    /// Whether the walk has come where so many loads must lead, by the order in which this process
-    /// linked the lines (after whole rounds: by any order).
-    pub fn came_right(&self) -> bool {
+    /// Whether the walk ended at the line that its number of loads leads to in the order that this
+    /// process linked (after whole rounds: in any order).
+    pub fn ended_correctly(&self) -> bool {
         self.at == self.address(self.path[(self.walked % self.lines()) as usize])
     }
 
@@ -123,12 +122,12 @@ impl Ring {
         marks.fold(0, u64::wrapping_add)
     }
 
-    /// Removes lines of a mapping from all caches of the machine; their content is in memory then.
+    /// Writes lines of a mapping back to memory and removes them from all caches.
     pub fn flush_lines(memory: &Mapping, lines: impl Iterator<Item = u32>) {
         flush(Flusher::of_this_cpu(), memory, lines);
     }
 
-    /// Removes all lines from all caches of the machine; their content is in memory then.
+    /// Writes all lines back to memory and removes them from all caches.
     pub fn flush(&self) {
         flush(self.flusher, &self.memory, self.path.iter().copied());
     }
@@ -140,8 +139,8 @@ impl Ring {
 
     fn word(&self, line: u32, index: usize) -> &AtomicU64 {
         debug_assert!(index < LINE_WORDS);
-        // SAFETY: inside the mapping, 8-byte aligned, and all processes write it through atomics
-        // only.
+        // SAFETY: inside the mapping, 8-byte aligned, and all processes write it only through
+        // atomics.
         unsafe { AtomicU64::from_ptr(self.address(line).cast_mut().wrapping_add(index)) }
     }
 }
@@ -203,16 +202,16 @@ mod tests {
         assert_eq!(ring.read(), 300);
         for steps in [16, 160, 1600, 3] {
             ring.walk(steps);
-            assert!(ring.came_right());
+            assert!(ring.ended_correctly());
         }
         ring.rewind();
         ring.walk(1600);
-        assert!(ring.came_right() && ring.at == ring.address(ring.path[0]));
+        assert!(ring.ended_correctly() && ring.at == ring.address(ring.path[0]));
         // A line that points elsewhere leads the walk astray.
         let (second, fifth) = (ring.path[1], ring.path[5]);
         ring.word(second, 0).store(ring.address(fifth) as u64, Ordering::Relaxed);
         ring.walk(16);
-        assert!(!ring.came_right());
+        assert!(!ring.ended_correctly());
         ring.link(9, 4);
         assert_eq!(ring.read(), 400);
     }
@@ -222,9 +221,9 @@ mod tests {
         let lines: Vec<u32> = (0..50).map(|line| (line * 37) % 1000).collect();
         let memory = Mapping::private(1 << 20, Pages::AsGiven, &CpuSet::default()).expect("1 MiB");
         let mut ring = Ring::in_order(memory, lines.clone(), 1);
-        let told: Vec<u32> = (0..60).map(|_| ring.step()).collect();
+        let steps: Vec<u32> = (0..60).map(|_| ring.step()).collect();
         let again: Vec<u32> = lines.iter().chain(&lines[..10]).copied().collect();
-        assert!(told == again && ring.came_right());
+        assert!(steps == again && ring.ended_correctly());
         ring.walk(40);
         assert_eq!(ring.step(), lines[8], "48 lines on, by whole turns");
     }
@@ -240,7 +239,7 @@ mod tests {
             assert_eq!(visited(ring), *lines);
             ring.flush();
             ring.walk(32);
-            assert!(ring.came_right() && ring.read() == 128);
+            assert!(ring.ended_correctly() && ring.read() == 128);
         }
     }
 
@@ -252,7 +251,7 @@ mod tests {
             ring.flush();
             assert_eq!(ring.read(), 64 * mark);
             ring.walk(64);
-            assert!(ring.came_right());
+            assert!(ring.ended_correctly());
         }
     }
 

@@ -1,34 +1,33 @@
-//! Streams: loops that read, write, change, copy or combine whole arrays, in every vector width
-//! that a CPU may have.
+//! Streams: loops that read, write, change, copy or combine whole arrays, for every vector width.
 
 use super::machine_code;
 
-/// Arrays are worked on in whole blocks of this size, bytes.
+/// Arrays consist of whole blocks of this size, bytes.
 pub const BLOCK_BYTES: usize = 512;
 
-/// What a stream does with its arrays of 64-bit words.
+/// The operation of a stream on its arrays of 64-bit words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Adds all words up.
+    /// Sums all words.
     Read,
     /// Stores one word everywhere.
     Write,
-    /// The same past the caches (non-temporal stores).
+    /// The same with non-temporal stores, which bypass the caches.
     WriteNt,
     /// Adds a word to every word, in place.
     ReadWrite,
     /// Copies the second array onto the first.
     Copy,
-    /// The same with non-temporal stores; on x86 four pages side by side where there are so many.
+    /// The same with non-temporal stores; on x86 four pages in parallel if the array has as many.
     CopyNt,
-    /// The same by the instruction that the CPU has for it (`rep movsb`), where it has one.
+    /// The same by the CPU's own instruction (`rep movsb`), if it has one.
     CopyRep,
-    /// Clears by the instruction that the CPU has for it (`rep stosb`, `dc zva`).
+    /// Clears by the CPU's own instruction (`rep stosb`, `dc zva`).
     Fill,
     /// `a = b + s × c` in double precision.
     Triad,
-    /// Loads all words and does nothing with them: adding them up would keep the core from loading
-    /// as fast as it can. What it loaded last is its answer.
+    /// Loads all words without summing them, because additions would slow the loads. Its answer are
+    /// the last words loaded.
     Load,
 }
 
@@ -46,7 +45,7 @@ impl Op {
         Op::Load,
     ];
 
-    /// Arrays that it works on, of equal length, one behind the other.
+    /// Number of its arrays, which have equal lengths and lie one behind the other.
     pub const fn arrays(self) -> usize {
         match self {
             Op::Read | Op::Write | Op::WriteNt | Op::ReadWrite | Op::Fill | Op::Load => 1,
@@ -56,7 +55,7 @@ impl Op {
     }
 }
 
-/// A stream of one operation in one vector width.
+/// A stream: one operation with one vector width.
 #[derive(Clone, Copy)]
 pub struct Stream {
     /// `avx512`, `avx2`, `sse2`, `neon`, `rep-movsb`, `rep-stosb`, `dc-zva`, `portable`.
@@ -65,18 +64,18 @@ pub struct Stream {
     pub(super) run: Loop,
 }
 
-/// The arrays a, b and c (those that the operation has), blocks in each, passes, a word. Blocks and
-/// passes are at least 1, arrays aligned to 64 bytes. Returns the wrapping sum of the words of
-/// every pass of a [`Op::Read`], that of the last [`LAST_WORDS`] words of an [`Op::Load`], else 0.
+/// Arguments: the arrays a, b and c (those that the operation has; aligned to 64 bytes), blocks in
+/// each (≥ 1), passes (≥ 1), a word. Returns the wrapping sum of all words of all passes for
+/// [`Op::Read`], of the last [`LAST_WORDS`] words for [`Op::Load`], else 0.
 pub(super) type Loop = unsafe fn(*mut u8, *const u8, *const u8, usize, u64, u64) -> u64;
 
-/// What every width holds in registers when a [`Op::Load`] ends.
+/// Words that every width has in registers at the end of an [`Op::Load`].
 pub const LAST_WORDS: usize = 16;
 
 impl Stream {
-    /// Works `passes` times over `block`, which holds the operation's arrays one behind the other,
-    /// each as long as [`array_bytes`] tells. `word`: what is written, added, or the bits of the
-    /// factor; else ignored.
+    /// Does `passes` passes over `block`, which consists of the operation's arrays (sizes by
+    /// [`array_bytes`]). `word`: the word written or added, or the bits of the factor; else
+    /// ignored.
     pub fn run(&self, block: &mut [u64], passes: u64, word: u64) -> u64 {
         let array = array_bytes(self.op, size_of_val(block) as u64) as usize;
         let a = block.as_mut_ptr().cast::<u8>();
@@ -85,8 +84,8 @@ impl Stream {
             return 0;
         }
         let behind = |arrays: usize| a.wrapping_add(array * arrays.min(self.op.arrays() - 1)).cast_const();
-        // SAFETY: `arrays` × `array` bytes of the borrowed slice lie behind `a`, aligned since an
-        // array is whole blocks; `streams` lists only loops whose instructions this CPU has.
+        // SAFETY: the borrowed slice has `arrays` × `array` bytes behind `a`, aligned because
+        // arrays are whole blocks; `streams` lists only loops with instructions that this CPU has.
         unsafe { (self.run)(a, behind(1), behind(2), array / BLOCK_BYTES, passes, word) }
     }
 }
@@ -125,8 +124,8 @@ unsafe fn load_portable(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, p
     for _ in 0..passes {
         sum = 0;
         for index in 0..words {
-            // SAFETY: index is inside the array, by this function's contract; volatile, or most
-            // loads would be left out.
+            // SAFETY: index is inside the array by this function's contract. Volatile, so that the
+            // compiler keeps all loads.
             let word = unsafe { a.cast::<u64>().add(index).read_volatile() };
             if index >= words - LAST_WORDS {
                 sum = sum.wrapping_add(word);
@@ -136,8 +135,8 @@ unsafe fn load_portable(a: *mut u8, _: *const u8, _: *const u8, blocks: usize, p
     sum
 }
 
-/// A portable loop: the arrays as slices of words, the passes around the body. `black_box` each
-/// pass, or the compiler would do one and be done.
+/// A portable loop: the body on slices of words, repeated for all passes. `black_box` in each pass
+/// keeps the compiler from doing only one.
 macro_rules! portable_loop {
     ($name:ident, |$a:ident, $b:ident, $c:ident, $word:ident| $body:expr) => {
         /// # Safety

@@ -1,28 +1,27 @@
-//! Work as services do it, in fixed portions whose answers are known: what two threads of one core
-//! share of it differs from kind to kind.
+//! Kinds of work as in services, in fixed portions with known answers: how much of a core two
+//! threads share depends on the kind.
 
 use super::machine_code::work as loops;
 
-/// Words of the block that [`loads_and_arithmetic`] goes through: 4 KiB, in every L1 data cache.
+/// Words of the block for [`loads_and_arithmetic`]: 4 KiB, which fit every L1 data cache.
 pub const BLOCK_WORDS: usize = 512;
-/// Turns of [`loads_and_arithmetic`] over the block: four loads and six operations of arithmetic
-/// each.
+/// Turns of [`loads_and_arithmetic`] in a round, each of four loads and six arithmetic operations.
 pub const LOAD_TURNS: u64 = BLOCK_WORDS as u64 / 4;
-/// Steps of a [`branches`] round, four branches each: more than any predictor remembers.
+/// Steps of a [`branches`] round, four branches each: more than any predictor can store.
 pub const BRANCH_STEPS: u64 = 1024;
 /// Operations on whole vectors in a round of [`vectors`].
 pub const VECTOR_OPERATIONS: u64 = VECTOR_STREAMS as u64 * 4 * VECTOR_TURNS;
 
-/// What a branch round starts from, and what each of its branches adds.
+/// Seed of a branch round, and the number that each of its branches adds.
 pub(super) const BRANCH_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) const BRANCH_TERMS: [u64; 4] = [1, 3, 7, 19];
-/// Vectors that do not wait for each other.
+/// Independent vectors.
 pub(super) const VECTOR_STREAMS: usize = 8;
 /// Turns of four operations in a round.
 pub(super) const VECTOR_TURNS: u64 = 16;
 /// The widest vector, in doubles.
 pub(super) const LANES: usize = 8;
-/// Times, plus, minus and back again, all exact.
+/// Multiplication, addition and their inverses, all exact.
 pub(super) const VECTOR_TERMS: [f64; 4] = [2.0, 0.75, -0.75, 0.5];
 const VECTOR_START: f64 = 1.5;
 
@@ -33,8 +32,8 @@ pub fn block() -> Box<[u64; BLOCK_WORDS]> {
     words
 }
 
-/// `rounds` times over the block: many loads and simple arithmetic, scalar, with a high IPC. The
-/// sum of what all rounds answer.
+/// `rounds` rounds over the block: many loads and simple scalar arithmetic with a high IPC. Returns
+/// the sum over all rounds.
 pub fn loads_and_arithmetic(block: &[u64; BLOCK_WORDS], rounds: u64) -> u64 {
     if rounds == 0 { 0 } else { loops::loads_and_arithmetic(block, rounds) }
 }
@@ -53,8 +52,8 @@ pub fn loads_and_arithmetic_answer(block: &[u64; BLOCK_WORDS], rounds: u64) -> u
     s.iter().fold(0u64, |sum, s| sum.wrapping_add(*s)).wrapping_mul(rounds)
 }
 
-/// `rounds` × [`BRANCH_STEPS`] steps of a random sequence, each of whose lowest four bits decides a
-/// branch: half of them are predicted wrongly. The sum of what the branches added.
+/// `rounds` × [`BRANCH_STEPS`] steps of a random sequence; each of the lowest four bits decides a
+/// branch, half of which are mispredicted. Returns the sum of the numbers that branches added.
 pub fn branches(rounds: u64) -> u64 {
     (0..rounds).fold(0, |sum: u64, _| sum.wrapping_add(loops::branches(BRANCH_STEPS, BRANCH_SEED)))
 }
@@ -73,8 +72,8 @@ pub fn branches_answer(rounds: u64) -> u64 {
     sum.wrapping_mul(rounds)
 }
 
-/// `rounds` × [`VECTOR_OPERATIONS`] multiplications and additions of vectors of doubles, as wide as
-/// `width` says; whether all lanes came back to where they began.
+/// `rounds` × [`VECTOR_OPERATIONS`] multiplications and additions of vectors of doubles with this
+/// width; returns whether all lanes have their initial values again.
 pub fn vectors(width: Width, rounds: u64) -> bool {
     let mut lanes = [VECTOR_START; VECTOR_STREAMS * LANES];
     if rounds > 0 {
@@ -83,7 +82,7 @@ pub fn vectors(width: Width, rounds: u64) -> bool {
     lanes.iter().all(|lane| *lane == VECTOR_START)
 }
 
-/// How wide vectors are, in doubles.
+/// Width of vectors in doubles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// SSE2, Neon.
@@ -93,7 +92,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// The widest that lowers no core's clock by itself (AVX-512 does on some).
+    /// The widest that does not lower the core clock (AVX-512 does on some CPUs).
     pub fn widest() -> Width {
         if loops::has_four() { Width::Four } else { Width::Two }
     }

@@ -25,15 +25,14 @@ pub use lines::Flusher;
 /// Clock sources of the kernel that are this architecture's own counter.
 pub const CLOCK_SOURCES: &[&str] = &["tsc"];
 
-/// No x86 core loads more in one cycle: two 64-byte loads (Intel since Skylake-SP, AMD since Zen
-/// 5).
+/// Upper bound for loads in one cycle of any x86 core: two of 64 bytes (Intel since Skylake-SP, AMD
+/// since Zen 5).
 pub const WIDEST_LOAD_BYTES_PER_CYCLE: f64 = 128.0;
 
 /// Loads in one turn of [`chase`].
 pub const CHASE_UNROLL: u64 = 16;
 
-/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] loads, each of which needs the one
-/// before.
+/// Follows a pointer chain for `turns` × [`CHASE_UNROLL`] dependent loads.
 ///
 /// # Safety
 /// `at` and every pointer reached from it must point to a readable pointer.
@@ -43,8 +42,8 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
         return at;
     }
     let mut at = at;
-    // SAFETY: by this function's contract; nothing is written. The counter runs beside the loads
-    // and costs nothing.
+    // SAFETY: by this function's contract; nothing is written. The loop counter executes in
+    // parallel with the loads and costs no time.
     unsafe {
         asm!(
             ".p2align 5",
@@ -66,8 +65,7 @@ pub unsafe fn chase(at: *const u64, turns: u64) -> *const u64 {
 pub const PAUSE_UNROLL: u64 = 16;
 
 /// Follows a pointer chain with idle time before each load: the address is multiplied by one
-/// `pause` × [`PAUSE_UNROLL`] times (three cycles each, and no core knows that one changes
-/// nothing).
+/// `pause` × [`PAUSE_UNROLL`] times (three cycles each; no core eliminates that).
 ///
 /// # Safety
 /// As [`chase`].
@@ -78,7 +76,7 @@ pub unsafe fn chase_spaced(at: *const u64, loads: u64, pause: u64) -> *const u64
 
 /// The pauses of [`chase_spaced`] without the loads.
 pub fn pauses(loads: u64, pause: u64) {
-    // SAFETY: without loads the pointer is a number like any other.
+    // SAFETY: without loads the pointer is only a number.
     unsafe { spaced::<false>(std::ptr::dangling(), loads, pause) };
 }
 
@@ -128,8 +126,8 @@ unsafe fn spaced<const LOADS: bool>(at: *const u64, loads: u64, pause: u64) -> *
 }
 
 /// `rounds` × [`CHAIN_UNROLL`] dependent 64-bit additions: one cycle each on every x86 core.
-/// Register operands, since additions of an immediate are eliminated at rename by recent cores and
-/// would show a clock that no core has.
+/// Register operands, because recent cores eliminate additions of an immediate at rename, which
+/// would show an impossible clock.
 pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     if rounds == 0 {
         return start;
@@ -155,8 +153,8 @@ pub fn add_chain(rounds: u64, start: u64, step: u64) -> u64 {
     sum
 }
 
-/// A loop of `rounds` taken branches and nothing else that takes time: a cycle each where the core
-/// fetches for one thread alone, two where it does so for two in turn (seen on an Intel Xeon).
+/// A loop of `rounds` taken branches without other work: one cycle each if the core fetches for one
+/// thread, two if it alternates between two threads (measured on an Intel Xeon).
 pub fn taken_branches(rounds: u64) {
     if rounds == 0 {
         return;
@@ -203,16 +201,16 @@ pub fn multiply_chain(rounds: u64, start: u64, factor: u64) -> u64 {
     product
 }
 
-/// Lets what follows begin a cache line, so that a loop of system calls lies alike in every build:
-/// docs/method/measuring.md#the-clock has what it cost where it did not.
+/// Aligns the following code to a cache line, so that a loop of system calls has the same alignment
+/// in every build; docs/method/measuring.md#the-clock says what misalignment costs.
 #[inline(always)]
 pub fn begin_line() {
-    // SAFETY: these are instructions that do nothing.
+    // SAFETY: only instructions without effect.
     unsafe { asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
 }
 
-/// Asks the kernel for the process id `calls` times by the bare instruction (a library may remember
-/// the answer) and returns the sum of the answers.
+/// Requests the process id `calls` times by the system call instruction (a library could cache it)
+/// and returns the sum of the answers.
 pub fn process_ids(calls: u64) -> u64 {
     if calls == 0 {
         return 0;
@@ -221,8 +219,8 @@ pub fn process_ids(calls: u64) -> u64 {
     // SAFETY: getpid has no arguments and no effect; syscall overwrites rcx and r11, named below.
     unsafe {
         asm!(
-            // A line of its own: where the branch ends with its line, a call takes 29 ns more (seen
-            // on an EPYC).
+            // In one cache line: if the branch ends together with its line, a call takes 29 ns more
+            // (measured on an EPYC).
             ".p2align 6",
             "2:",
             "mov eax, {getpid}",

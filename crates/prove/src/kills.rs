@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Section, option};
 use crate::statistics::{row, titled};
-use testkit::killing::{Bout, Kill, Way};
+use testkit::killing::{Kill, KillTarget, KilledSweep};
 
 pub const SECTIONS: &[Section] =
     &[Section { name: "kills", title: "kill -9 at random moments of a sweep", run: kills }];
@@ -15,14 +15,14 @@ const BACK: Duration = Duration::from_secs(2);
 
 fn kills() -> String {
     let wanted = option("--kills").and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
-    let mut bout = match Bout::new(testkit::program()) {
+    let mut bout = match KilledSweep::new(testkit::program()) {
         Ok(bout) => bout,
         Err(why) => return format!("Not made on this machine: {why}.\n"),
     };
     let mut random = fastrand::Rng::with_seed(200);
     let mut all: Vec<Kill> = Vec::new();
     while all.len() < wanted {
-        let way = Way::TEN[all.len() % Way::TEN.len()];
+        let way = KillTarget::TEN[all.len() % KillTarget::TEN.len()];
         // Now and then before anything is turned: the first second goes to the gate.
         let after = Duration::from_millis(random.u64(20..4000));
         if let Some(kill) = bout.kill(way, after) {
@@ -32,18 +32,22 @@ fn kills() -> String {
     }
     bout.finish();
     let rows = [
-        ("the session", "its watchdog", Way::Session),
-        ("its process group", "its watchdog", Way::Group),
-        ("the session and its watchdog", "`assay restore`", Way::Restore),
-        ("the session and its watchdog", "the same command again", Way::NextStart),
+        ("the session", "its watchdog", KillTarget::Session),
+        ("its process group", "its watchdog", KillTarget::Group),
+        ("the session and its watchdog", "`assay restore`", KillTarget::Restore),
+        ("the session and its watchdog", "the same command again", KillTarget::NextStart),
     ]
     .into_iter()
-    .map(|(killed, by, way)| row(killed, by, &all.iter().filter(|kill| kill.way == way).collect::<Vec<_>>()));
+    .map(|(killed, by, way)| {
+        row(killed, by, &all.iter().filter(|kill| kill.target == way).collect::<Vec<_>>())
+    });
     let header = "killed | puts back | kills | with one knob turned | with both | every knob back, median | at \
          most | finished visits lost, knobs left or not resumed";
     let faults = all.iter().map(|kill| kill.faults.len()).sum::<usize>();
-    let late =
-        all.iter().filter(|kill| matches!(kill.way, Way::Session | Way::Group) && kill.back > BACK).count();
+    let late = all
+        .iter()
+        .filter(|kill| matches!(kill.target, KillTarget::Session | KillTarget::Group) && kill.back > BACK)
+        .count();
     let visits = all.iter().map(|kill| kill.visits).max().unwrap_or(0);
     format!(
         "{}\nOf {} kills {faults} went wrong; after {late} the watchdog took longer than {} s. {} sweeps came to their \

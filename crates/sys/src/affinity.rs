@@ -29,8 +29,8 @@ fn misplaced(cpus: &CpuSet, mask: Option<&CpuSet>, current: Option<u32>) -> Opti
     }
 }
 
-/// Runs `work` on these CPUs, then restores the calling thread's affinity. After an error `work` has
-/// not run. If restoring fails only this process keeps the CPUs: children set their own.
+/// Runs `work` on these CPUs, then restores the calling thread's affinity. After an error `work`
+/// has not run. If restoring fails only this process keeps the CPUs: children set their own.
 pub fn on<T>(cpus: &CpuSet, work: impl FnOnce() -> T) -> io::Result<T> {
     let before = allowed()?;
     let result = pin(cpus).map(|()| work());
@@ -88,8 +88,8 @@ pub fn current_cpu() -> Option<u32> {
 /// The NUMA node of the CPU that the caller runs on; `None` if the call fails.
 pub fn current_node() -> Option<u32> {
     let mut node = 0u32;
-    // SAFETY: the kernel writes one 32-bit number; the pointers to the CPU's number and to the cache
-    // may be null.
+    // SAFETY: the kernel writes one 32-bit number; the pointers to the CPU's number and to the
+    // cache may be null.
     let result = unsafe {
         libc::syscall(
             libc::SYS_getcpu,

@@ -4,6 +4,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::zero_or_error;
+
 /// `close(dup(file))`.
 pub fn duplicate_and_close(file: BorrowedFd) -> io::Result<()> {
     // SAFETY: takes a descriptor and returns a new one, which only this function knows.
@@ -12,10 +14,7 @@ pub fn duplicate_and_close(file: BorrowedFd) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: only this function knows the descriptor made above.
-    match unsafe { libc::close(copy) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    zero_or_error(unsafe { libc::close(copy) })
 }
 
 /// `syscall(SYS_getpid)`.

@@ -10,8 +10,8 @@ use model::RunClock;
 /// ends, 100 ms give 1 ppm.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// Largest relative difference between the rates of both halves of the calibration; a steady counter
-/// stays below.
+/// Largest relative difference between the rates of both halves of the calibration; a steady
+/// counter stays below.
 const MAX_RATE_DIFFERENCE: f64 = 2e-4;
 
 /// A clock in nanoseconds.
@@ -32,8 +32,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since a fixed but unknown moment. All earlier instructions have finished when the
-    /// clock is read.
+    /// Nanoseconds since a fixed but unknown moment. All earlier instructions have finished when
+    /// the clock is read.
     #[inline]
     pub fn now(self) -> f64 {
         match self {
@@ -98,7 +98,8 @@ fn step_and_cost(clock: Clock) -> (f64, f64) {
     for _ in 0..1000 {
         let first = clock.now();
         let mut next = clock.now();
-        // Bounded: a clock that never moves (a broken paravirtual clock) must not hang this process.
+        // Bounded: a clock that never moves (a broken paravirtual clock) must not hang this
+        // process.
         for _ in 0..1_000_000 {
             if next > first {
                 break;
@@ -126,8 +127,8 @@ fn raw_ns() -> f64 {
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// The monotonic clock as programs read it, ns: through the C library, which uses the vDSO (code that
-/// the kernel maps into every process) if the clocksource permits it.
+/// The monotonic clock as programs read it, ns: through the C library, which uses the vDSO (code
+/// that the kernel maps into every process) if the clocksource permits it.
 #[inline]
 pub fn monotonic_by_library() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

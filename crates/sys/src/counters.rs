@@ -87,9 +87,9 @@ pub struct Counters {
     ms_per_tick: f64,
 }
 
-/// Checks that a file's counters are real: a total that grows on every kernel has grown since it was
-/// first read. Sandboxes serve files whose numbers never change; their other counters are unknown,
-/// not zero.
+/// Checks that a file's counters are real: a total that grows on every kernel has grown since it
+/// was first read. Sandboxes serve files whose numbers never change; their other counters are
+/// unknown, not zero.
 #[derive(Default)]
 struct AdvanceCheck {
     first: Option<f64>,
@@ -245,8 +245,8 @@ impl Reading {
             cpus: self.cpus.len() as u32,
             busy_ms: known.then(|| busy_on(&|_| true)),
             own_ms: Some(own_ms),
-            // May be negative: ticks of 10 ms err to both sides, and errors clipped at 0 would add up
-            // over visits.
+            // May be negative: ticks of 10 ms err to both sides, and errors clipped at 0 would add
+            // up over visits.
             others_on_seats_ms: (known && !seats.is_empty())
                 .then(|| busy_on(&|cpu| seats.contains(cpu)) - own_ms),
             steal_ms: of_stat(self.steal_ms, earlier.steal_ms),
@@ -277,8 +277,8 @@ impl Reading {
         })
     }
 
-    /// Whether the CPUs' busy and idle time grew with the wall time: counters that advanced once may
-    /// have stopped. Always true for short times, because the kernel counts in ticks.
+    /// Whether the CPUs' busy and idle time grew with the wall time: counters that advanced once
+    /// may have stopped. Always true for short times, because the kernel counts in ticks.
     fn keeps_time(&self, earlier: &Reading, wall_ms: f64) -> bool {
         let (cpus, all_ms) =
             self.spent_since(earlier).fold((0.0f64, 0.0), |(n, sum), spent| (n + 1.0, sum + spent.all_ms));
@@ -291,8 +291,8 @@ const MIN_JUDGED_MS: f64 = 100.0;
 /// A guest that rarely runs loses ticks, but counts more than this share of the wall time.
 const MIN_COUNTED_SHARE: f64 = 0.1;
 
-/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. User time
-/// includes guest time; steal is not busy time.
+/// `/proc/stat`: user nice system idle iowait irq softirq steal guest guest_nice, in ticks. User
+/// time includes guest time; steal is not busy time.
 fn read_stat(text: &str, ms_per_tick: f64, reading: &mut Reading) {
     for line in text.lines() {
         let Some(rest) = line.strip_prefix("cpu") else { continue };
@@ -393,13 +393,11 @@ impl OwnCounters {
 /// CPU migrations of the calling process so far; `None` if the kernel does not report them
 /// (CONFIG_SCHED_DEBUG).
 pub fn own_migrations() -> Option<u64> {
-    migrations(&std::fs::read_to_string("/proc/self/sched").ok()?)
+    sched_count(&std::fs::read_to_string("/proc/self/sched").ok()?, MIGRATIONS)
 }
 
 /// Migrations in a `sched` file.
-fn migrations(text: &str) -> Option<u64> {
-    sched_count(text, "se.nr_migrations")
-}
+const MIGRATIONS: &str = "se.nr_migrations";
 
 /// A counter in a `sched` file.
 fn sched_count(text: &str, name: &str) -> Option<u64> {
@@ -428,7 +426,7 @@ pub fn task_cost(process: u32, task: u32) -> TaskCost {
     let counted = |name: &str| sched_count(&sched, name).map(|count| count as f64);
     TaskCost {
         wait_ns: read("schedstat").and_then(|text| wait_ns_of(&text)),
-        migrations: counted("se.nr_migrations"),
+        migrations: counted(MIGRATIONS),
         voluntary: counted("nr_voluntary_switches"),
         involuntary: counted("nr_involuntary_switches"),
     }
@@ -494,7 +492,8 @@ pub fn die_as_the_parent_does() {
     }
 }
 
-/// Makes the calling process the OOM killer's first choice: a visit may be killed, the run must not.
+/// Makes the calling process the OOM killer's first choice: a visit may be killed, the run must
+/// not.
 pub fn be_first_to_die() {
     // Raising one's own score needs no privilege; if /proc is not writable, the score stays.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

@@ -1,7 +1,8 @@
 //! Processes that work together: forked, pinned and controlled over shared memory.
 //!
 //! The members of a [`Team`] start each round at the same time; a [`Partner`] executes one order at
-//! a time. They share [`Lines`] of numbers, [`Slots`] of records and a [`Notice`] of the first error.
+//! a time. They share [`Lines`] of numbers, [`Slots`] of records and a [`Notice`] of the first
+//! error.
 
 use std::io;
 

@@ -39,8 +39,8 @@ impl Batch {
     pub fn send(&mut self, socket: BorrowedFd, length: usize) -> io::Result<usize> {
         let length = length.min(self.buffer_bytes);
         self.call(length, |headers, count| {
-            // SAFETY: every header points to one vector, which points into this batch's buffers; all
-            // outlive the call, which only reads them.
+            // SAFETY: every header points to one vector, which points into this batch's buffers;
+            // all outlive the call, which only reads them.
             unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count, 0) }
         })
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use crate::zero_or_error;
+
 /// `_IO(0x12, 119)` of linux/fs.h.
 const BLKDISCARD: u32 = 0x1277;
 
@@ -15,10 +17,7 @@ pub fn discard(device: impl AsFd, offset: u64, bytes: u64) -> io::Result<()> {
     let range = [offset, bytes];
     // SAFETY: the kernel reads two 64-bit numbers, which live until the call has returned, and
     // writes no memory of this process.
-    match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKDISCARD as _, range.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    zero_or_error(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKDISCARD as _, range.as_ptr()) })
 }
 
 #[cfg(test)]

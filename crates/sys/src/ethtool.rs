@@ -43,8 +43,8 @@ struct Driver {
     counts: [u32; 5],
 }
 
-/// Names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload that the driver
-/// reports. Interfaces without hardware report fewer or none.
+/// Names and values: `driver`, `firmware`, `bus`, and `on` or `off` for each offload that the
+/// driver reports. Interfaces without hardware report fewer or none.
 pub fn settings(interface: &str) -> Vec<(&'static str, String)> {
     let mut settings = Vec::new();
     let Ok(socket) =

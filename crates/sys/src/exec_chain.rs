@@ -17,10 +17,9 @@ use super::spawn::{self, Ended, StartMethod};
 // the time and an environment variable, writes to a page of zeros. Then it reads a byte from
 // `input`:
 // - `a`: calls execve with its own path, arguments and environment
-// - any other byte: exits with 42; no byte: exits with 43
-// It exits with 44 if execve fails, with 45 if the number came back wrong. `code` fills in the words
-// behind the code. The symbols are weak because this crate's tests link the crate a second time,
-// through `testkit`.
+// - any other byte: exits with 42; no byte: exits with 43 It exits with 44 if execve fails, with 45
+//   if the number came back wrong. `code` fills in the words behind the code. The symbols are weak
+//   because this crate's tests link the crate a second time, through `testkit`.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .rodata.assay_exec_chain, \"a\", @progbits",

@@ -48,3 +48,9 @@ pub mod thread;
 pub mod ticks;
 pub mod token;
 pub mod uring;
+
+/// Converts the result of a C function or system call that returns 0 if it succeeds.
+#[inline]
+fn zero_or_error(result: impl Into<i64>) -> std::io::Result<()> {
+    if result.into() == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

@@ -31,12 +31,25 @@ pub fn backing(device: impl AsFd) -> io::Result<Backing> {
     Ok(Backing { device, inode, special_device, offset, size_limit })
 }
 
-/// The answer of a block device's driver to an ioctl `request` that writes exactly `N` 64-bit words.
+/// The answer of a block device's driver to an ioctl `request` that writes exactly `N` 64-bit
+/// words.
 pub(super) fn query_words<const N: usize>(device: impl AsFd, request: u32) -> io::Result<[u64; N]> {
     let mut words = [0u64; N];
     // SAFETY: there are as many words as the kernel writes, and they live until the call returns.
     match unsafe { libc::ioctl(device.as_fd().as_raw_fd(), request as _, words.as_mut_ptr()) } {
         0 => Ok(words),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_devices_have_no_backing() {
+        let null = std::fs::File::open("/dev/null").expect("a device");
+        assert_eq!(backing(&null).expect_err("no loop device").raw_os_error(), Some(libc::ENOTTY));
+        assert_eq!(std::mem::size_of::<[u64; WORDS]>(), 232);
     }
 }

@@ -21,8 +21,8 @@ pub struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping is plain memory that only this value owns; all access goes through &self or &mut
-// self.
+// SAFETY: a mapping is plain memory that only this value owns; all access goes through &self or
+// &mut self.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -72,8 +72,8 @@ impl Mapping {
         Mapping::of_range(start, len)
     }
 
-    /// Maps `len` bytes (whole pages) between two inaccessible pages, so that the kernel keeps it as
-    /// a separate area (VMA) whatever its protection: never merged with another, never split.
+    /// Maps `len` bytes (whole pages) between two inaccessible pages, so that the kernel keeps it
+    /// as a separate area (VMA) whatever its protection: never merged with another, never split.
     pub fn guarded(len: usize) -> io::Result<Mapping> {
         let page = rustix::param::page_size();
         let base_len = len.checked_add(2 * page).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;

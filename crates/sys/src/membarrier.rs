@@ -3,6 +3,8 @@
 
 use std::io;
 
+use crate::zero_or_error;
+
 const PRIVATE_EXPEDITED: libc::c_long = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: libc::c_long = 1 << 4;
 
@@ -20,10 +22,7 @@ pub fn expedited() -> io::Result<()> {
 #[inline]
 fn call(command: libc::c_long) -> io::Result<()> {
     // SAFETY: the call takes a number and flags, and touches no memory of this process.
-    match unsafe { libc::syscall(libc::SYS_membarrier, command, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    zero_or_error(unsafe { libc::syscall(libc::SYS_membarrier, command, 0) })
 }
 
 #[cfg(test)]

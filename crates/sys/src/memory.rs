@@ -2,8 +2,8 @@
 //! library would abort).
 //!
 //! Nothing is cleaned up on exit, because that could need memory. The run's file contains all
-//! finished visits, the watchdog process restores kernel settings, and visits die with their parent.
-//! If a visit runs out of memory, its parent records this text as the reason.
+//! finished visits, the watchdog process restores kernel settings, and visits die with their
+//! parent. If a visit runs out of memory, its parent records this text as the reason.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write};
@@ -30,7 +30,8 @@ unsafe impl GlobalAlloc for Memory {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract is the same, and all memory comes from the system allocator.
+        // SAFETY: the caller's contract is the same, and all memory comes from the system
+        // allocator.
         or_exit(unsafe { System.realloc(memory, layout, size) }, size)
     }
 

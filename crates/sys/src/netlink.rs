@@ -32,8 +32,8 @@ pub struct Route {
     pub gateway: Option<IpAddr>,
 }
 
-/// The route of packets to this address, looked up by the kernel. Ignores the port; for a link-local
-/// address the scope selects the interface.
+/// The route of packets to this address, looked up by the kernel. Ignores the port; for a
+/// link-local address the scope selects the interface.
 pub fn route(to: SocketAddr) -> io::Result<Route> {
     let (family, bytes) = match to.ip() {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),

@@ -286,7 +286,8 @@ impl Observer {
         self.last_sample.is_none_or(|last| last.elapsed() >= self.period)
     }
 
-    /// Takes a sample. `working`: the measured CPU executes a visit, so its own clock is meaningful.
+    /// Takes a sample. `working`: the measured CPU executes a visit, so its own clock is
+    /// meaningful.
     fn sample(&mut self, at_ms: f64, working: bool) {
         self.last_sample = Some(Instant::now());
         self.all_cpus.end();

@@ -53,8 +53,8 @@ fn fork_child(work: &mut dyn FnMut() -> i32) -> io::Result<Child> {
 const PANICKED: i32 = 101;
 const PARENT_GONE: i32 = 102;
 
-/// Asks the kernel to kill the calling process when its parent dies; an error if the parent has died
-/// already.
+/// Asks the kernel to kill the calling process when its parent dies; an error if the parent has
+/// died already.
 pub fn die_with_parent(parent: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() == Some(parent) {
@@ -80,8 +80,8 @@ pub fn kill_with_parent(command: &mut Command) {
 /// Starts this command in a new session: it gets no signals of this terminal or process group, and
 /// inherits no open files other than the three standard streams.
 pub fn in_new_session(command: &mut Command) {
-    // SAFETY: between fork and exec the child makes two system calls; it allocates nothing and takes
-    // no lock.
+    // SAFETY: between fork and exec the child makes two system calls; it allocates nothing and
+    // takes no lock.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
@@ -93,7 +93,8 @@ pub fn in_new_session(command: &mut Command) {
     }
 }
 
-/// From now on, when a child of this process ends, its own children become children of this process.
+/// From now on, when a child of this process ends, its own children become children of this
+/// process.
 pub fn adopt_orphans() -> io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())

@@ -26,8 +26,8 @@ const MAX_ARGUMENTS: usize = 3;
 const MINIMAL_CODE: i32 = 42;
 
 impl Program {
-    /// The minimal program: a static executable of about 200 bytes that calls `exit_group` after two
-    /// instructions.
+    /// The minimal program: a static executable of about 200 bytes that calls `exit_group` after
+    /// two instructions.
     ///
     /// It is kept in memory (`memfd_create`), or in an unnamed file of the temporary directory if
     /// the kernel refuses to execute from memory. The error says why both failed.

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::zero_or_error;
+
 /// Locks a byte for this process alone; waits until it is free. Any signal interrupts the wait
 /// (EINTR).
 pub fn lock(file: BorrowedFd, byte: i64) -> io::Result<()> {
@@ -23,8 +25,5 @@ fn set(file: BorrowedFd, byte: i64, kind: libc::c_int, command: libc::c_int) -> 
     lock.l_start = byte as _;
     lock.l_len = 1;
     // SAFETY: the descriptor is open, and the kernel only reads the structure.
-    match unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const *lock) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    zero_or_error(unsafe { libc::fcntl(file.as_raw_fd(), command, &raw const *lock) })
 }

@@ -100,8 +100,8 @@ fn set(policy: i32, priority: i32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Why the caller may not use this policy; `None` if it may. Sets the policy and restores the former
-/// one.
+/// Why the caller may not use this policy; `None` if it may. Sets the policy and restores the
+/// former one.
 pub fn why_refused(policy: Policy) -> Option<String> {
     let mut priority = 0i32;
     // SAFETY: no arguments but the calling thread; the kernel writes one 32-bit number at the

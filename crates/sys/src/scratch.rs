@@ -278,8 +278,8 @@ pub fn probe(directory: &Path) -> anyhow::Result<String> {
     ))
 }
 
-/// Why the filesystem of a directory cannot open files with O_DIRECT; `None` if it can or if that is
-/// unknown.
+/// Why the filesystem of a directory cannot open files with O_DIRECT; `None` if it can or if that
+/// is unknown.
 pub fn direct_refused(directory: &Path) -> Option<String> {
     // A file without a name: the kernel removes it when it is closed.
     let open_with = |extra: OFlags| {

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::mapping::Mapping;
+use crate::zero_or_error;
 
 /// A set of System V semaphores, initially 0; the process that made it removes it on drop.
 pub struct SemaphoreSet {
@@ -63,10 +64,7 @@ impl SemaphoreSet {
     fn add(&self, index: u16, change: i16) -> io::Result<()> {
         let mut operation = libc::sembuf { sem_num: index, sem_op: change, sem_flg: 0 };
         // SAFETY: one operation is passed, and its count says so.
-        match unsafe { libc::semop(self.id, &mut operation, 1) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        zero_or_error(unsafe { libc::semop(self.id, &mut operation, 1) })
     }
 }
 
@@ -119,10 +117,7 @@ impl ExistingSet {
 
     pub fn remove(self) -> io::Result<()> {
         // SAFETY: no memory arguments.
-        match unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        zero_or_error(unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) })
     }
 }
 
@@ -151,20 +146,14 @@ impl Semaphores {
     /// Adds one.
     pub fn post(&self, index: usize) -> io::Result<()> {
         // SAFETY: initialised by `new`; made for use by several processes at once.
-        match unsafe { libc::sem_post(self.at(index)) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        zero_or_error(unsafe { libc::sem_post(self.at(index)) })
     }
 
     /// Waits until the semaphore is above 0 and takes one; a signal whose handler was installed
     /// without SA_RESTART interrupts the wait (EINTR).
     pub fn wait(&self, index: usize) -> io::Result<()> {
         // SAFETY: as in `post`.
-        match unsafe { libc::sem_wait(self.at(index)) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        zero_or_error(unsafe { libc::sem_wait(self.at(index)) })
     }
 
     fn at(&self, index: usize) -> *mut libc::sem_t {

@@ -42,8 +42,8 @@ impl SharedWords {
         unsafe { AtomicU64::from_ptr(self.memory.as_ptr().cast::<u64>().cast_mut().add(index)) }
     }
 
-    /// The first half of a word, for futexes, which have 32 bits. A word must be used either in this
-    /// way or as 64 bits.
+    /// The first half of a word, for futexes, which have 32 bits. A word must be used either in
+    /// this way or as 64 bits.
     #[inline]
     pub fn half_word(&self, index: usize) -> &AtomicU32 {
         assert!(index < self.len(), "shared word {index} of {}", self.len());

@@ -99,8 +99,8 @@ impl Ignored {
     }
 }
 
-/// Sends [`TEST_SIGNAL`] to this process, whose id is `own`. If the process has one thread that does
-/// not block it, the handler has run when the call returns.
+/// Sends [`TEST_SIGNAL`] to this process, whose id is `own`. If the process has one thread that
+/// does not block it, the handler has run when the call returns.
 #[inline]
 pub fn send(own: Pid) -> rustix::io::Result<()> {
     rustix::process::kill_process(own, TEST_SIGNAL)

@@ -1,7 +1,7 @@
 //! Starts children and threads with as little overhead as possible, for timing.
 //!
-//! Unlike those of [`super::process::fork`] these children are not tied to their parent: they end at
-//! once.
+//! Unlike those of [`super::process::fork`] these children are not tied to their parent: they end
+//! at once.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;

@@ -82,8 +82,8 @@ pub fn start<Answer: Send + 'static>(
     Ok(Thread { handle, joined: false, answer: PhantomData })
 }
 
-/// The thread's entry function: runs the work and returns a box with its answer, or null if the work
-/// panicked.
+/// The thread's entry function: runs the work and returns a box with its answer, or null if the
+/// work panicked.
 extern "C" fn enter<Answer: Send + 'static>(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `start` passes a box of this type, once.
     let work = unsafe { Box::from_raw(argument.cast::<Work<Answer>>()) };

@@ -1,11 +1,11 @@
-//! A periodic signal that interrupts waits of the calling thread: no wait for a partner can hang, and
-//! none needs a time limit of its own.
+//! A periodic signal that interrupts waits of the calling thread: no wait for a partner can hang,
+//! and none needs a time limit of its own.
 
 use std::io;
 use std::time::Duration;
 
-/// While it exists, every system call in which this thread sleeps returns `EINTR` within one period.
-/// Children do not inherit it.
+/// While it exists, every system call in which this thread sleeps returns `EINTR` within one
+/// period. Children do not inherit it.
 pub struct Ticks {
     timer: libc::timer_t,
 }

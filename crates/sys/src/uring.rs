@@ -67,7 +67,8 @@ fn explain(error: &io::Error) -> String {
     format!("{error}{meaning}")
 }
 
-/// Makes the cheapest kind of ring that this kernel supports: leaves out flags that it does not know.
+/// Makes the cheapest kind of ring that this kernel supports: leaves out flags that it does not
+/// know.
 fn build(setup: Setup) -> io::Result<IoUring> {
     let entries = setup.depth.next_power_of_two();
     let build_with = |cooperative: bool, deferred: bool| {
@@ -165,8 +166,8 @@ impl Ring {
         self.in_flight += 1;
     }
 
-    /// Submits what was pushed and waits until at least `min_complete` I/Os have completed, or until
-    /// `timeout` is over.
+    /// Submits what was pushed and waits until at least `min_complete` I/Os have completed, or
+    /// until `timeout` is over.
     pub fn enter(&mut self, min_complete: u32, timeout: Option<Duration>) -> io::Result<()> {
         let min_complete = min_complete.min(self.in_flight) as usize;
         let limit = timeout.map(|timeout| Instant::now() + timeout);

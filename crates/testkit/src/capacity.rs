@@ -1,11 +1,11 @@
-//! A machine that was made up, and the study of its capacity.
+//! An invented host and the study of its capacity.
 
 use model::vocabulary::{MetricId, smt as ids};
 use model::{Case, CpuSet, Params, Placement, Planned, Run, Samples, Seat};
 
 use crate::{run, samples, visit};
 
-/// A case of this kind of work on these CPUs.
+/// A case of a kind of work on these CPUs.
 pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
     let seat = |cpu: &u32| Seat {
         role: "task".into(),
@@ -28,13 +28,13 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
     }
 }
 
-/// A machine whose second thread yields `s`, at the levels of a study: one thread does 100 M/s at
-/// full load.
+/// A host where two threads of a core do `s` times the work of one, at the load levels of a study;
+/// one thread does 100 M/s at full load.
 pub fn made(s: f64, smt: bool) -> Run {
     made_of(&[("loop", s)], smt)
 }
 
-/// The same with several kinds of work, each with its yield.
+/// The same with several kinds of work, each with its own factor.
 pub fn made_of(kinds: &[(&str, f64)], smt: bool) -> Run {
     let second = if smt { "smt-sibling" } else { "same-llc" };
     let cases: Vec<Case> = kinds

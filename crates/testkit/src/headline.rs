@@ -1,9 +1,9 @@
-//! The form that every headline of a finding has, as a test can check it.
+//! Checks of the form of findings' headlines.
 
-/// Longer ones do not fit a line with their topic.
-const LONGEST: usize = 100;
+/// A longer headline does not fit into a line with its topic.
+const MAX_CHARACTERS: usize = 100;
 
-/// What no text says: machines are told nothing, and nobody is meant by `somebody`.
+/// Banned words and phrases of printed texts.
 pub const NOT_SAID: [&str; 11] = [
     "told",
     "tells",
@@ -18,7 +18,7 @@ pub const NOT_SAID: [&str; 11] = [
     "series",
 ];
 
-/// What is wrong with the form of a headline; empty where nothing is.
+/// The faults in the form of a headline; empty if there are none.
 pub fn headline_faults(headline: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |is: bool, what: &str| {
@@ -27,7 +27,7 @@ pub fn headline_faults(headline: &str) -> Vec<String> {
         }
     };
     let length = headline.chars().count();
-    fault(length > LONGEST, &format!("{length} characters"));
+    fault(length > MAX_CHARACTERS, &format!("{length} characters"));
     let first = headline.chars().next();
     fault(!first.is_some_and(|c| c.is_uppercase() || c.is_ascii_digit()), "no capital");
     let named = headline.contains('`') || headline.chars().any(|c| c.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! What tests change on this host: each change undone when its guard goes, however the test ends,
-//! and what a killed earlier test left behind undone before the first change of this one.
+//! Changes of this host by tests: dropping a guard undoes its change. What a killed earlier test
+//! left behind is undone before the first change of this one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use model::CpuSet;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Everything of ours carries this, the process that made it, and a number.
+/// Prefix of every name that tests make; the process id and a number follow.
 const MARK: &str = "assay-test-";
 
-/// Says that a test could not do its work here.
+/// Reports that this host cannot run a test.
 pub fn skipped(test: &str, why: impl std::fmt::Display) {
     eprintln!("skipped {test}: {why}");
 }
 
-/// A command with the Python tools of target/fleet (Ansible, ReFrame, nfpm, DuckDB): `python3` with
-/// these words, or the program of that name in their `bin`.
+/// A command with the tools of target/fleet (Ansible, ReFrame, nfpm, DuckDB): `python3`, or the
+/// program of this name in their `bin`.
 pub fn fleet_tool(test: &str, name: &str) -> Option<Command> {
     let tools = crate::root().join("target/fleet");
     if !tools.join("bin/nfpm").is_file() {
@@ -32,7 +32,7 @@ pub fn fleet_tool(test: &str, name: &str) -> Option<Command> {
     let mut command = Command::new("python3");
     match name {
         "python3" => (),
-        // A program of its own, not a script.
+        // A binary, not a Python script.
         "nfpm" => command = Command::new(tools.join("bin/nfpm")),
         name => _ = command.arg(tools.join("bin").join(name)),
     }
@@ -55,7 +55,7 @@ pub fn unique() -> String {
     format!("{MARK}{}-{number}", std::process::id())
 }
 
-/// Whether a name is one of ours whose process is gone.
+/// Whether a name was made by a test whose process has ended.
 fn is_left_over(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(MARK) else { return false };
     let process = rest.split('-').next().unwrap_or(rest);
@@ -82,7 +82,7 @@ fn clean_up_once() {
     });
 }
 
-/// Source and mount point of everything that is mounted.
+/// Source and mount point of all mounts.
 fn mounts() -> Vec<(String, String)> {
     let text = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let line = |line: &str| {
@@ -96,13 +96,13 @@ fn unmount(point: &Path) {
     let _ = Command::new("umount").arg("-l").arg(point).stderr(Stdio::null()).status();
 }
 
-/// A small file system of its own.
+/// A small file system for a test.
 pub struct Mount {
     folder: TempDir,
 }
 
 impl Mount {
-    /// Mounts a tmpfs with these options, or says why it cannot.
+    /// Mounts a tmpfs with these options; the error says why it cannot.
     pub fn tmpfs(options: &str) -> Result<Mount, String> {
         if !is_root() {
             return Err("mounting needs root".to_string());
@@ -128,7 +128,8 @@ impl Mount {
         assert!(status.expect("mount runs").success(), "{options}");
     }
 
-    /// Fills all room but about `left` bytes with a file that [`Mount::make_room`] removes.
+    /// Fills the file system up to about `left` free bytes with a file that [`Mount::make_room`]
+    /// removes.
     pub fn fill(&self, left: u64) {
         let stat = rustix::fs::statvfs(self.path()).expect("a file system");
         let free = stat.f_bavail * stat.f_frsize;
@@ -147,7 +148,7 @@ impl Drop for Mount {
     }
 }
 
-/// The folder of this process's own control group (version 1) of a controller.
+/// The folder of this process's control group (version 1) of a controller.
 fn own_group(controller: &str) -> Option<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|line| {
@@ -165,8 +166,8 @@ fn own_group(controller: &str) -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// A control group (version 1) below this process's own, so that whatever binds the test still
-/// binds what runs inside.
+/// A control group (version 1) below this process's own, so that the limits of the test also apply
+/// inside.
 pub struct Group {
     folder: PathBuf,
 }
@@ -230,7 +231,7 @@ fn remove_group(folder: &Path) {
     }
 }
 
-/// `command` started by another program that becomes it: `setpriv ... COMMAND ARGUMENTS`.
+/// `command` started through another program: `setpriv ... COMMAND ARGUMENTS`.
 pub fn wrapped(wrapper: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(wrapper[0]);
     outer.args(&wrapper[1..]).arg(command.get_program()).args(command.get_args());
@@ -250,7 +251,7 @@ fn copy_environment(to: &mut Command, from: &Command) {
     }
 }
 
-/// Whether a helper program is here and works when called like this.
+/// Whether a helper program exists and succeeds with these arguments.
 pub fn works(program: &str, arguments: &[&str]) -> bool {
     let quiet = |command: &mut Command| command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet(Command::new(program).args(arguments)).is_ok_and(|status| status.success())
@@ -263,7 +264,7 @@ pub struct Hog {
 
 impl Hog {
     pub fn on(cpu: u32) -> Hog {
-        // Ends by itself if nobody is left to end it.
+        // Ends by itself if the test is killed.
         let spin = "while :; do :; done";
         let child = Command::new("timeout")
             .args(["120", "taskset", "-c", &cpu.to_string(), "sh", "-c", spin])
@@ -275,7 +276,7 @@ impl Hog {
 
 impl Drop for Hog {
     fn drop(&mut self) {
-        // `timeout` passes it on; SIGKILL would leave the shell running.
+        // `timeout` forwards SIGTERM; SIGKILL would leave the shell running.
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process(pid, Signal::TERM);
         }
@@ -283,21 +284,20 @@ impl Drop for Hog {
     }
 }
 
-/// A thread of this process under SCHED_FIFO that takes one CPU for part of the time, whoever else
-/// is on it.
+/// A thread of this process under SCHED_FIFO that takes one CPU for part of the time.
 pub struct RealTime {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl RealTime {
-    /// Busy for so long, then asleep for so long, and so on; or says why that is not possible here.
+    /// Starts the thread, which alternates between `busy` and `idle`; the error says why it cannot.
     pub fn on(cpu: u32, busy: Duration, idle: Duration) -> Result<RealTime, String> {
         let over = Arc::new(AtomicBool::new(false));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         let flag = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
-            if tell.send(in_real_time(cpu)).is_err() {
+            if sender.send(in_real_time(cpu)).is_err() {
                 return;
             }
             while !flag.load(Ordering::Relaxed) {
@@ -308,10 +308,10 @@ impl RealTime {
                 std::thread::sleep(idle);
             }
         });
-        let began = told.recv().unwrap_or_else(|_| Err("the thread died".to_string()));
-        // Dropped where it could not begin: the thread ends either way.
+        let started = receiver.recv().unwrap_or_else(|_| Err("the thread died".to_string()));
+        // After an error it is dropped, which ends the thread.
         let neighbour = RealTime { over, thread: Some(thread) };
-        began.map(|()| neighbour)
+        started.map(|()| neighbour)
     }
 }
 
@@ -322,8 +322,7 @@ impl Drop for RealTime {
     }
 }
 
-/// Moves the calling thread to this CPU and this policy; `chrt` is asked, which needs no unsafe
-/// code of ours.
+/// Moves the calling thread to this CPU and to SCHED_FIFO, by `chrt`, which needs no unsafe code.
 fn in_real_time(cpu: u32) -> Result<(), String> {
     sys::affinity::pin(&CpuSet::one(cpu)).map_err(|error| format!("CPU {cpu}: {error}"))?;
     let thread = rustix::thread::gettid().as_raw_pid().to_string();
@@ -334,8 +333,8 @@ fn in_real_time(cpu: u32) -> Result<(), String> {
     }
 }
 
-/// A control group with too little memory for what runs inside: somebody in it reads a file larger
-/// than the group may hold, over and over. The file is one hole, so that no disk has to do with it.
+/// A control group with too little memory: a process in it repeatedly reads a file larger than the
+/// group's limit. The file is a hole, so no disk is involved.
 pub struct ShortOfMemory {
     pub group: Group,
     reader: Child,
@@ -351,7 +350,7 @@ impl ShortOfMemory {
         fs::File::create(&file)
             .and_then(|file| file.set_len(256 << 20))
             .map_err(|error| format!("{}: {error}", file.display()))?;
-        // Ends by itself if nobody is left to end it.
+        // Ends by itself if the test is killed.
         let read = "while :; do cat \"$0\" > /dev/null || exit; sleep 0.02; done";
         let mut command = Command::new("timeout");
         command.args(["120", "sh", "-c", read]).arg(&file);
@@ -377,8 +376,8 @@ impl Drop for ShortOfMemory {
     }
 }
 
-/// Waits until nothing of a marked run is left: what dies with its parent needs a moment to, on a
-/// busy machine a long one.
+/// Waits until no process of a marked run is left: processes that die with their parent need some
+/// time, on a busy host longer.
 #[track_caller]
 pub fn nothing_left_running(mark: &str) {
     let end = Instant::now() + Duration::from_secs(300);
@@ -388,7 +387,7 @@ pub fn nothing_left_running(mark: &str) {
     assert_eq!(processes_marked(mark), []);
 }
 
-/// Processes whose environment has this word, zombies not counted.
+/// Processes whose environment contains this word, without zombies.
 pub fn processes_marked(mark: &str) -> Vec<(u32, String)> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;

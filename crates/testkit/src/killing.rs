@@ -1,5 +1,5 @@
-//! kill -9 at random moments of a sweep over real knobs of this machine: the experiment of the
-//! tests, and of `make prove`.
+//! kill -9 at random moments of a sweep over real kernel settings of this host: the experiment of
+//! the tests and of `make prove`.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -13,19 +13,19 @@ use model::{Run, Visit};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-/// The knobs that are turned: their files, and what stands in a sweep's words. None is the
-/// scheduler's: other tests run meanwhile.
+/// The kernel settings that the sweep changes: their files and the arguments of a sweep. None
+/// belongs to the scheduler, because other tests run at the same time.
 pub const KNOBS: [(&str, &str); 2] = [
     ("/sys/kernel/mm/transparent_hugepage/enabled", "thp=always,madvise,never"),
     ("/sys/kernel/mm/transparent_hugepage/defrag", "thp_defrag=defer,never"),
 ];
-/// Where root's own sessions note what they turned.
+/// The journal of changed settings of root's sessions.
 const ROOTS_JOURNAL: &str = "/var/lib/assay/knobs.json";
-/// No wait is longer: what has not happened by then does not.
+/// Limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(300);
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Real knobs are turned by one at a time, in this process or another.
+/// A lock against other tests, in this or another process, that change real kernel settings.
 pub fn only_one() -> Result<File, String> {
     let path = std::env::temp_dir().join("assay-real-knobs.lock");
     let open = File::options().create(true).truncate(false).write(true).open(&path);
@@ -34,32 +34,32 @@ pub fn only_one() -> Result<File, String> {
     Ok(file)
 }
 
-/// Files of this machine's kernel, put back as they were when this goes, however the test ends.
-pub struct Guarded {
+/// Files of kernel settings; dropping this value restores them.
+pub struct RestoredFiles {
     files: Vec<(PathBuf, String)>,
     _lock: File,
 }
 
-impl Guarded {
-    /// Waits for its turn; or says why these files cannot be turned here.
-    pub fn files(paths: &[&str]) -> Result<Guarded, String> {
+impl RestoredFiles {
+    /// Waits for the lock; the error says why these files cannot be changed.
+    pub fn files(paths: &[&str]) -> Result<RestoredFiles, String> {
         let lock = only_one()?;
         let mut files = Vec::new();
         for path in paths {
             File::options().write(true).open(path).map_err(|error| format!("{path}: {error}"))?;
             files.push((PathBuf::from(path), value(Path::new(path))));
         }
-        Ok(Guarded { files, _lock: lock })
+        Ok(RestoredFiles { files, _lock: lock })
     }
 
-    /// The files that hold something else than before.
-    pub fn turned(&self) -> Vec<&Path> {
-        let turned = self.files.iter().filter(|(path, before)| value(path) != *before);
-        turned.map(|(path, _)| path.as_path()).collect()
+    /// The files whose values have changed.
+    pub fn changed(&self) -> Vec<&Path> {
+        let changed = self.files.iter().filter(|(path, before)| value(path) != *before);
+        changed.map(|(path, _)| path.as_path()).collect()
     }
 }
 
-impl Drop for Guarded {
+impl Drop for RestoredFiles {
     fn drop(&mut self) {
         for (path, before) in &self.files {
             if value(path) != *before {
@@ -69,14 +69,14 @@ impl Drop for Guarded {
     }
 }
 
-/// What a kernel's file is set to: its text, or the word in brackets.
+/// The value of a kernel setting's file: its text, or the word in brackets.
 fn value(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_default();
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     bracketed.map_or(text.trim(), |(word, _)| word).to_string()
 }
 
-/// Children of a process whose command line has this word.
+/// Children of a process whose command line contains this word.
 pub fn children_of(parent: u32, word: &str) -> Vec<Pid> {
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let found = all.filter_map(|entry| {
@@ -90,69 +90,70 @@ pub fn children_of(parent: u32, word: &str) -> Vec<Pid> {
     found.collect()
 }
 
-/// What is killed, and who puts the knobs back.
+/// What is killed, and what then restores the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// The session alone; its watchdog puts back.
+pub enum KillTarget {
+    /// The session alone; its watchdog restores.
     Session,
-    /// The session's whole process group; its watchdog puts back.
+    /// The session's whole process group; its watchdog restores.
     Group,
-    /// The session and its watchdog; `assay restore` puts back.
+    /// The session and its watchdog; `assay restore` restores.
     Restore,
-    /// The session and its watchdog; the next start of the same command puts back.
+    /// The session and its watchdog; the next start of the same command restores.
     NextStart,
 }
 
-impl Way {
-    /// Ten in a row: half of the kills take the group, one in ten leaves the work to `assay
-    /// restore`, and one to the next start.
-    pub const TEN: [Way; 10] = [
-        Way::Session,
-        Way::Group,
-        Way::Restore,
-        Way::Group,
-        Way::Session,
-        Way::Group,
-        Way::NextStart,
-        Way::Group,
-        Way::Session,
-        Way::Group,
+impl KillTarget {
+    /// Ten kills: five of the group, three of the session, one that `assay restore` and one that
+    /// the next start must repair.
+    pub const TEN: [KillTarget; 10] = [
+        KillTarget::Session,
+        KillTarget::Group,
+        KillTarget::Restore,
+        KillTarget::Group,
+        KillTarget::Session,
+        KillTarget::Group,
+        KillTarget::NextStart,
+        KillTarget::Group,
+        KillTarget::Session,
+        KillTarget::Group,
     ];
 }
 
-/// What came of one kill.
+/// The outcome of one kill.
 #[derive(Debug)]
 pub struct Kill {
-    pub way: Way,
-    /// Knobs that were not at their value at that moment.
+    pub target: KillTarget,
+    /// Settings that were changed at the time of the kill.
     pub turned: usize,
-    /// Visits that were finished then.
+    /// Visits that were finished by then.
     pub visits: usize,
-    /// How long it took until every knob was back and the journal gone.
+    /// Time until all settings were restored and the journal removed.
     pub back: Duration,
-    /// What should not have happened.
+    /// Errors found afterwards.
     pub faults: Vec<String>,
 }
 
-/// A sweep that is killed over and over, and goes on each time.
-pub struct Bout {
+/// A sweep that is killed repeatedly and continues each time.
+pub struct KilledSweep {
     program: PathBuf,
     folder: TempDir,
-    knobs: Guarded,
-    /// Sweeps that came to their end.
+    knobs: RestoredFiles,
+    /// Sweeps that were completed.
     pub completed: usize,
-    /// Of the present one: the session that runs, and its visits so far.
+    /// The session of the current sweep, if it runs.
     running: Option<Child>,
+    /// Visits of the current sweep so far.
     kept: Vec<Visit>,
 }
 
-impl Bout {
-    /// Or why there can be none on this machine.
-    pub fn new(program: &Path) -> Result<Bout, String> {
-        let knobs = Guarded::files(&KNOBS.map(|(file, _)| file))?;
+impl KilledSweep {
+    /// The error says why this host cannot run the experiment.
+    pub fn new(program: &Path) -> Result<KilledSweep, String> {
+        let knobs = RestoredFiles::files(&KNOBS.map(|(file, _)| file))?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program = program.to_path_buf();
-        Ok(Bout { program, folder, knobs, completed: 0, running: None, kept: Vec::new() })
+        Ok(KilledSweep { program, folder, knobs, completed: 0, running: None, kept: Vec::new() })
     }
 
     fn out(&self) -> PathBuf {
@@ -198,9 +199,8 @@ impl Bout {
         self.assay(&words).arg(self.out()).spawn().expect("the program starts")
     }
 
-    /// Kills the sweep after so long, whatever it is at; `None` where it had come to its end
-    /// before.
-    pub fn kill(&mut self, way: Way, after: Duration) -> Option<Kill> {
+    /// Kills the sweep after this time; `None` if it had ended before.
+    pub fn kill(&mut self, target: KillTarget, after: Duration) -> Option<Kill> {
         let mut child = self.running.take().unwrap_or_else(|| self.start());
         let end = Instant::now() + after;
         while Instant::now() < end {
@@ -208,22 +208,22 @@ impl Bout {
                 self.ended(status);
                 return None;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let finished = self.visits().map_or(0, |visits| visits.len());
-        let turned = self.knobs.turned().len();
+        let turned = self.knobs.changed().len();
         let pid = Pid::from_child(&child);
-        let both = matches!(way, Way::Restore | Way::NextStart);
+        let both = matches!(target, KillTarget::Restore | KillTarget::NextStart);
         if both {
-            // Stopped, so that no other watchdog begins between the two kills.
+            // Stopped first, so that it starts no other watchdog between the two kills.
             kill_process(pid, Signal::STOP).expect("it is ours");
             children_of(child.id(), "--watch").into_iter().for_each(|dog| {
                 kill_process(dog, Signal::KILL).expect("it is ours");
             });
         }
-        let killed = if way == Way::Session { kill_process } else { kill_process_group };
-        // Not yet waited for, it is there even where it has just ended.
-        killed(pid, Signal::KILL).expect("it is ours");
+        let kill = if target == KillTarget::Session { kill_process } else { kill_process_group };
+        // It was not waited for yet, so its id exists even if it has just ended.
+        kill(pid, Signal::KILL).expect("it is ours");
         let begin = Instant::now();
         let status = child.wait().expect("a child");
         if status.code().is_some() {
@@ -240,30 +240,30 @@ impl Bout {
             Err(error) => faults.push(error),
         }
         if self.run().is_ok_and(|run| run.summary.is_some()) {
-            // Killed while it told what it had measured: the same command begins another run.
+            // Killed while it printed its results: the same command starts another run.
             self.completed += 1;
             self.kept.clear();
         }
         if both {
-            let left = self.knobs.turned().len();
+            let left = self.knobs.changed().len();
             if left > 0 && !self.journal().exists() {
-                faults.push("a knob is turned and no journal says so".to_string());
+                faults.push("a setting is changed, but there is no journal".to_string());
             }
-            self.put_back(way, left, &mut faults);
+            self.restore(target, left, &mut faults);
         }
-        // The next start goes on turning them: what it put back it has said.
-        let is_back = || self.knobs.turned().is_empty() && !self.journal().exists();
-        if way != Way::NextStart && !wait_for(is_back) {
-            let journal = if self.journal().exists() { "there" } else { "gone" };
-            faults.push(format!("{:?} stayed turned, the journal is {journal}", self.knobs.turned()));
+        // The next start changes settings again; `restore` has checked what it reported.
+        let is_restored = || self.knobs.changed().is_empty() && !self.journal().exists();
+        if target != KillTarget::NextStart && !wait_for(is_restored) {
+            let journal = if self.journal().exists() { "exists" } else { "is removed" };
+            faults.push(format!("{:?} stayed changed, the journal {journal}", self.knobs.changed()));
         }
         let back = begin.elapsed();
-        Some(Kill { way, turned, visits: finished, back, faults })
+        Some(Kill { target, turned, visits: finished, back, faults })
     }
 
-    /// Has the knobs put back that a session and its watchdog left.
-    fn put_back(&mut self, way: Way, left: usize, faults: &mut Vec<String>) {
-        if way == Way::Restore {
+    /// Restores the `left` settings that a killed session and watchdog left changed.
+    fn restore(&mut self, target: KillTarget, left: usize, faults: &mut Vec<String>) {
+        if target == KillTarget::Restore {
             let status = self.assay(&["restore"]).status().expect("the program starts");
             if !status.success() {
                 faults.push(format!("assay restore ended with {status}: {}", self.said()));
@@ -271,18 +271,17 @@ impl Bout {
             return;
         }
         let mut child = self.start();
-        let begun = wait_for(|| {
+        let started = wait_for(|| {
             self.said().contains("measuring") || child.try_wait().is_ok_and(|status| status.is_some())
         });
         let said = self.said();
-        if !begun || (left > 0 && said.matches(" again (was ").count() != left) {
-            faults.push(format!("the next start had {left} knobs to put back: {said}"));
+        if !started || (left > 0 && said.matches(" again (was ").count() != left) {
+            faults.push(format!("the next start had {left} settings to restore: {said}"));
         }
         self.running = Some(child);
     }
 
-    /// The visits of the run file, read as anybody would; none of them may be damaged but the line
-    /// that was being written.
+    /// The visits of the run file; only the line that was being written may be damaged.
     fn visits(&self) -> Result<Vec<Visit>, String> {
         let run = self.run()?;
         match run.damage.iter().find(|damage| !damage.contains("the file ends in the middle of it")) {
@@ -301,25 +300,25 @@ impl Bout {
         run_file::read(&files[0]).map_err(|error| format!("{error:#}"))
     }
 
-    /// A sweep that ended by itself: it must be whole.
+    /// Checks that a sweep which ended by itself is complete.
     fn ended(&mut self, status: ExitStatus) {
         let said = self.said();
-        // 3: all was measured, and none of it can be used, since others disturb us here.
+        // 3: all was measured, but other work disturbed it.
         assert!(matches!(status.code(), Some(0 | 3)), "{status}: {said}");
-        assert!(self.knobs.turned().is_empty() && !self.journal().exists(), "{said}");
+        assert!(self.knobs.changed().is_empty() && !self.journal().exists(), "{said}");
         let run = self.run().expect("a whole run");
         assert!(run.summary.is_some() && run.damage.is_empty(), "{:?}", run.damage);
         let (visits, plan) = (run.visits, run.header.plan);
         assert!(visits.starts_with(&self.kept), "{} visits were kept", self.kept.len());
         assert!(visits.iter().all(|visit| visit.reason.is_none()), "{visits:?}");
         let cells: std::collections::BTreeSet<u32> = visits.iter().map(|visit| visit.case).collect();
-        // One more than the values make where none of them is what was there.
+        // One more if none of the values is the original one.
         assert!(cells.len() == plan.len() && plan.len() >= 6, "{} of {} cells", cells.len(), plan.len());
         self.completed += 1;
         self.kept.clear();
     }
 
-    /// Lets the sweep come to its end.
+    /// Lets the sweep run to its end.
     pub fn finish(&mut self) {
         let mut child = self.running.take().unwrap_or_else(|| self.start());
         let begin = Instant::now();
@@ -327,7 +326,7 @@ impl Bout {
             if let Some(status) = child.try_wait().expect("a child") {
                 return self.ended(status);
             }
-            std::thread::sleep(10 * LOOK);
+            std::thread::sleep(10 * POLL_INTERVAL);
         }
         let _ = child.kill();
         let _ = child.wait();
@@ -335,25 +334,25 @@ impl Bout {
     }
 }
 
-impl Drop for Bout {
+impl Drop for KilledSweep {
     fn drop(&mut self) {
         if let Some(mut child) = self.running.take() {
             let _ = child.kill();
             let _ = child.wait();
-            // Its watchdog first, then the guard's own word.
+            // The watchdog restores first, then dropping `knobs` does.
             wait_for(|| !self.journal().exists());
         }
     }
 }
 
-/// Whether it came to be before our patience ended.
+/// Waits for a condition; returns whether it became true within [`PATIENCE`].
 fn wait_for(mut what: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + PATIENCE;
     while !what() {
         if Instant::now() > end {
             return false;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     true
 }

@@ -1,4 +1,4 @@
-//! A machine that was made up, and the map of its memory.
+//! An invented host and the map of its memory.
 
 use model::vocabulary::{MetricId, memory_map as ids};
 use model::{
@@ -10,9 +10,9 @@ use crate::{run, visit};
 const CHUNKS: usize = 32;
 const ROUNDS: usize = 9;
 
-/// A machine with a node for each of these ratios: a quarter of its chunks is so many times slower
-/// (1: none). Chunks were taken from the top of the physical memory downwards, the slow ones from
-/// its beginning.
+/// A host with one node for each ratio: a quarter of the node's chunks is slower by this factor (1:
+/// none). Chunks were taken from the top of the physical memory downwards; the slow ones lie at its
+/// start.
 pub fn made(ratios: &[f64], as_root: bool) -> Run {
     let mut plan = Vec::new();
     let mut visits = Vec::new();
@@ -71,7 +71,7 @@ fn column(point: Params, metric: MetricId, warm_up: usize, work: Vec<f64>) -> Sa
     }
 }
 
-/// Around 40 GB/s, each chunk and round a little off; the first round is not counted.
+/// About 40 GB/s with small variations between chunks and rounds; the first round does not count.
 fn bandwidth(chunk: usize, ratio: f64) -> Samples {
     let slower = if (8..16).contains(&chunk) { ratio } else { 1.0 };
     let off = |round: usize| 1.0 + 0.002 * (((chunk * 7 + round * 5) % 11) as f64 - 5.0) / 5.0;

@@ -1,4 +1,4 @@
-//! As much of PNG and base64 as it takes to see that a screenshot is not blank.
+//! The part of PNG and base64 that is needed to check that a screenshot is not blank.
 
 use std::io::Read;
 
@@ -20,12 +20,12 @@ pub fn from_base64(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Width, height, and the mean and the spread of the brightness from 0 to 255.
+/// Width, height, and mean and spread of the brightness (0 to 255).
 pub fn look(png: &[u8]) -> (usize, usize, f64, f64) {
     assert_eq!(png[..8], *b"\x89PNG\r\n\x1a\n", "a PNG file");
     let number = |at: usize| u32::from_be_bytes([png[at], png[at + 1], png[at + 2], png[at + 3]]) as usize;
     let (width, height) = (number(16), number(20));
-    assert_eq!(png[24], 8, "8 bits a channel");
+    assert_eq!(png[24], 8, "8 bits per channel");
     let channels = match png[25] {
         2 => 3,
         6 => 4,
@@ -75,7 +75,7 @@ fn unfilter(filter: u8, row: &mut [u8], above: &[u8], channels: usize) {
     }
 }
 
-/// Of the three neighbours, the one nearest to left + above − corner.
+/// The neighbour (left, above, corner) nearest to left + above − corner.
 fn nearest(left: u8, above: u8, corner: u8) -> u8 {
     let guess = i16::from(left) + i16::from(above) - i16::from(corner);
     let distance = |neighbour: u8| (guess - i16::from(neighbour)).abs();

@@ -9,8 +9,8 @@ use model::{
     Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
 };
 
-/// A run with `cases` planned cases `test.case0@free`, ..., whose headline metric is `rate`,
-/// `latency` rides along.
+/// A run with `cases` planned cases `test.case0@free`, ... with the headline metric `rate` and the
+/// further metric `latency`.
 pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
     let header = Header {
         schema: SCHEMA,
@@ -91,7 +91,7 @@ pub fn visit(order: u32, case: u32, pass: u32, samples: Vec<Samples>) -> Visit {
     }
 }
 
-/// Windows of one metric at a point `bytes` (0: no point).
+/// Samples of one metric at a point `bytes` (0: no point).
 pub fn samples(metric: &str, bytes: u64, values: &[f64]) -> Samples {
     Samples {
         point: if bytes > 0 { point(bytes) } else { Params::new() },

@@ -164,7 +164,7 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 fn right(ring: &Ring) -> anyhow::Result<()> {
-    check_answer(ring.came_right(), || {
+    check_answer(ring.ended_correctly(), || {
         format!("the chain through {} lines ended at a wrong line", ring.lines())
     })
 }

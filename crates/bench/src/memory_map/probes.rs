@@ -281,14 +281,14 @@ impl Prober {
                 *own = rest;
             }
         }
-        let came_right = rings.iter().all(Ring::came_right);
+        let ended_correctly = rings.iter().all(Ring::ended_correctly);
         drop(rings);
         self.restore(chunk, part, walks.iter().flatten().map(|(line, _)| *line))?;
         for timed in &mut timed {
             let most = INTERRUPTED * crate::median(timed.iter().map(|(_, ns)| *ns).collect());
             timed.iter_mut().for_each(|(_, ns)| *ns = ns.min(most));
         }
-        came_right.then_some(timed)
+        ended_correctly.then_some(timed)
     }
 
     /// The share of lines that are still in a cache after a pause, where a load from memory takes
@@ -324,10 +324,10 @@ impl Prober {
             kept += usize::from(*counts && is_kept);
             all += usize::from(*counts);
         }
-        let came_right = ring.came_right();
+        let ended_correctly = ring.ended_correctly();
         drop(ring);
         self.restore(chunk, part, walk.iter().map(|(line, _)| *line))?;
-        came_right.then(|| kept as f64 / all as f64)
+        ended_correctly.then(|| kept as f64 / all as f64)
     }
 
     /// Looks at memory while nothing of ours goes on, and how much of a cache its first `bytes`

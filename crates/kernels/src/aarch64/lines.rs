@@ -1,9 +1,9 @@
-//! Single cache lines on 64-bit ARM: how one leaves all caches.
+//! Flushing single cache lines from all caches on 64-bit ARM.
 
 use std::arch::asm;
 
-/// Writes a line back and removes it from every cache up to the point of coherency, as Linux lets
-/// any process do. A cache of the memory controller beyond that point may keep it.
+/// Writes a line back and removes it from all caches up to the point of coherency, which Linux
+/// permits to every process. A cache of the memory controller beyond that point may keep it.
 #[derive(Clone, Copy, Debug)]
 pub struct Flusher;
 

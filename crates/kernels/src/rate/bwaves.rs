@@ -43,7 +43,8 @@ const VARS: usize = 5;
 const ITERATIONS: u64 = 12;
 /// Inverse of the time step: the fastest wave crosses about five cells in a step.
 const RATE: f64 = 4.0;
-/// Limit of the residual relative to the right-hand side, and of the error relative to the solution.
+/// Limit of the residual relative to the right-hand side, and of the error relative to the
+/// solution.
 const TOLERANCE: f64 = 1e-3;
 /// Matrix and six vectors.
 const CELL_BYTES: u64 = (7 * 25 + 6 * 5) * 8;
@@ -54,7 +55,8 @@ const SEED: u64 = 0xb1a5_7000_0000_0001;
 type Lanes = [f64; LANES];
 /// A column of a 5x5 block.
 type Column = [Lanes; VARS];
-/// Blocks of LANES cells for the cell itself, west, east, south, north, down, up; five columns each.
+/// Blocks of LANES cells for the cell itself, west, east, south, north, down, up; five columns
+/// each.
 type Blocks = [Column; 7 * VARS];
 
 #[derive(Clone, Copy)]

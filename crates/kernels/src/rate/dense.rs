@@ -144,8 +144,8 @@ fn panel(a: &mut [f64], pivots: &mut [usize], first: usize) {
     }
 }
 
-/// Replaces `rows` of the columns by those of the upper factor: solves with the unit lower factor to
-/// their left.
+/// Replaces `rows` of the columns by those of the upper factor: solves with the unit lower factor
+/// to their left.
 #[inline(always)]
 fn upper(a: &mut [f64], packs: &mut Packs, rows: [usize; 2], columns: [usize; 2]) {
     let count = (rows[1] - rows[0]) / PANEL;

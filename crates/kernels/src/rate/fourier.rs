@@ -3,11 +3,11 @@
 //! The fast transform of Cooley & Tukey ("An Algorithm for the Machine Calculation of Complex
 //! Fourier Series", 1965) as Stockham orders it (Cochran et al., "What is the Fast Fourier
 //! Transform?", 1967), with radices 4, 3 and 2, along x, then y, then z, as in NPB's FT (Bailey et
-//! al., "The NAS Parallel Benchmarks", 1991). Eight fields lie side by side, so that every pencil
-//! of the box is eight sequences for the vector units. Between the transforms each wave is turned
-//! as a shift of the box turns it, so that the fields come back moved. 654.roms and 549.fotonik3d
-//! have its strides; pseudo-spectral codes are this.
-use super::{Character, Checksum, Component, Rng, Work, ids};
+//! al., "The NAS Parallel Benchmarks", 1991). Eight fields are interleaved, so that every pencil of
+//! the box has eight sequences for the vector units. Between the transforms each wave is rotated by
+//! the phase of a shift, so the fields return shifted. 654.roms and 549.fotonik3d have its strides;
+//! pseudo-spectral codes do the same.
+use super::{Character, Checksum, Component, Rng, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Context, Result};
 use pencil::{Numbers, Pencil, Plan, transform};
@@ -40,8 +40,8 @@ const ROUNDS: usize = 2;
 /// Shift of the fields in each round, points.
 const SHIFT: [usize; 3] = [3, 5, 7];
 
-/// Points of the box in lines of eight numbers; rows and planes have an odd number, so that strides
-/// use all sets of caches.
+/// Layout of the box in lines of eight numbers; rows and planes have an odd number of lines, so
+/// that strides use all sets of caches.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     sides: [usize; 3],
@@ -56,7 +56,8 @@ impl Shape {
         let plane = (row * sides[1]) | 1;
         Shape { sides, row, plane, lines: plane * sides[2] }
     }
-    /// The largest box, no more than four times as long as high, of sides 2^a, 3 * 2^a and 9 * 2^a.
+    /// The largest box with sides 2^a, 3 * 2^a or 9 * 2^a that is at most four times as long as
+    /// high.
     fn within(bytes: u64) -> Result<Shape> {
         let lines = usize::try_from(bytes.saturating_sub(1 << 18) / (4 * 8 * LANES as u64))?;
         let sides: Vec<usize> =
@@ -76,11 +77,11 @@ impl Shape {
     }
 }
 
-/// Numbers of the whole box.
+/// Complex numbers for all points of the box.
 struct Field {
     re: Block<f64>,
     im: Block<f64>,
-    /// Up to the first whole cache line.
+    /// Elements before the first whole cache line.
     skip: [usize; 2],
 }
 
@@ -124,7 +125,7 @@ struct Fourier {
     plans: [Plan; 3],
     pencil: Pencil,
     spare: Pencil,
-    /// Of each of the eight fields' waves.
+    /// Energy of the waves of each of the eight fields.
     energy: [f64; LANES],
     steps: Steps,
 }
@@ -159,7 +160,7 @@ impl Fourier {
             steps: arena.steps.clone(),
         })
     }
-    /// Along x or y, or back (by the transform with real and imaginary parts exchanged).
+    /// Transforms along x or y; inversely by exchanging real and imaginary parts.
     #[inline(always)]
     fn pass(&mut self, along: usize, back: bool, first: bool) {
         let Shape { sides: [nx, ny, nz], row, plane, .. } = self.shape;
@@ -179,7 +180,7 @@ impl Fourier {
             self.field.store(begin, stride, plan.points, &self.pencil);
         }
     }
-    /// Along z, the turns, and back.
+    /// Transforms along z, rotates the waves, and transforms back.
     #[inline(always)]
     fn middle(&mut self) {
         let Shape { sides: [nx, ny, nz], row, plane, .. } = self.shape;
@@ -227,11 +228,6 @@ fn times(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
 /// The former place on a side of the point that is now at `at`.
 fn before(at: usize, side: usize, shift: usize) -> usize {
     (at + side - ROUNDS * shift % side) % side
-}
-
-/// Not if either is not a number.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 impl Work for Fourier {

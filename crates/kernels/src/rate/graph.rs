@@ -66,8 +66,8 @@ struct Graph {
     followed: u64,
 }
 
-/// The list of undirected edges, by R-MAT: at each level of its recursion both ends' bits are 1 with
-/// a probability of 1/4.
+/// The list of undirected edges, by R-MAT: at each level of its recursion both ends' bits are 1
+/// with a probability of 1/4.
 struct EdgeList {
     rng: Rng,
     mask: u32,

@@ -9,7 +9,7 @@
 //! streamings happen there. One array for each direction. The flow is that of Arnold (1965),
 //! Beltrami and Childress (1970): three shear waves across each other, which decay as linear theory
 //! of the discrete scheme says they do.
-use super::{Character, Checksum, Component, Work, ids};
+use super::{Character, Checksum, Component, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use collide::{collide, settle};
@@ -47,11 +47,11 @@ const DIAGONAL: f64 = 1.0 / 36.0;
 /// Relaxation rate: a viscosity of (1 / OMEGA - 1 / 2) / 3 = 0.1.
 const OMEGA: f64 = 1.25;
 const SPEED: f64 = 0.001;
-/// An even number: in between, populations are in their opposites' slots.
+/// Even: after an odd number of steps populations are in the slots of their opposites.
 const STEPS: usize = 20;
 
-/// Where cells are in each direction's array: x fastest, `LANES` of padding before every row, whose
-/// ends stand for the other end of the row while neighbours are read.
+/// Layout of the cells in each direction's array: x fastest, `LANES` of padding before every row.
+/// While neighbours are read, the padding contains copies of the other end of the row.
 #[derive(Clone, Copy)]
 struct Shape {
     sides: [usize; 3],
@@ -152,11 +152,6 @@ fn sine(angle: f64) -> f64 {
     (1..18).rev().fold(1.0, |sum, k| 1.0 - square / f64::from(2 * k * (2 * k + 1)) * sum) * angle
 }
 
-/// Not if either is not a number.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
-}
-
 const PI: f64 = std::f64::consts::PI;
 
 /// Cosines and sines of one wave along a side.
@@ -168,9 +163,9 @@ fn wave(side: usize) -> [Vec<f64>; 2] {
     [(0..side).map(|at| sine_of(4 * at + side)).collect(), (0..side).map(|at| sine_of(4 * at)).collect()]
 }
 
-/// What linear theory of the scheme leaves of a shear wave along a side of so many cells: momenta
-/// carried down, not and up the wave, each relaxed to its share of the whole and moved on by a turn
-/// of the phase.
+/// Share of a shear wave's amplitude that is left after `steps` steps by linear theory of the
+/// scheme. Three momenta (carried down the wave, along it and up it) relax to their shares of the
+/// sum; each step rotates their phases.
 fn decay(side: usize, steps: usize) -> f64 {
     let (cosine, turn) = (sine(PI / 2.0 - 2.0 * PI / side as f64), sine(2.0 * PI / side as f64));
     let (mut across, mut along) = (2.0 / 3.0, [1.0 / 6.0, 0.0]);
@@ -286,7 +281,7 @@ impl Work for Flow {
         }
         for (wave, side) in waves.iter().zip(self.shape.sides) {
             let (left, theory) = (wave / (cells * SPEED), decay(side, STEPS));
-            // The waves change each other by the square of how far the flow has moved, in
+            // The waves influence each other by the square of the flow's displacement in
             // wavelengths.
             let moved = 2.0 * PI / side as f64 * SPEED * STEPS as f64;
             if !near(left, theory, moved * moved + 1e-9) {

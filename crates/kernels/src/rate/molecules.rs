@@ -3,9 +3,9 @@
 //! Atoms in a periodic box under the potential of J. E. Lennard-Jones, "On the determination of
 //! molecular fields", 1924, smoothly brought to zero at a cutoff, moved by velocity Verlet (W. C.
 //! Swope and others, "A computer simulation method for the calculation of equilibrium constants for
-//! the formation of physical clusters of molecules", 1982). Neighbours are kept in a list (L.
-//! Verlet, "Computer 'experiments' on classical fluids", 1967) not of pairs of atoms but of pairs
-//! of clusters of them, as vectors want it: S. Pall & B. Hess, "A flexible algorithm for
+//! the formation of physical clusters of molecules", 1982). A list (L. Verlet, "Computer
+//! 'experiments' on classical fluids", 1967) contains neighbours, not pairs of atoms but pairs of
+//! clusters, which suit vectors: S. Pall & B. Hess, "A flexible algorithm for
 //! calculating pair interactions on SIMD architectures", 2013. In character the inner loops of SPEC
 //! CPU2017's 508.namd and 544.nab: multiplications, a division and a mask for each pair, from the
 //! second-level cache.
@@ -32,9 +32,9 @@ pub(super) const COMPONENT: Component = Component {
     make,
 };
 
-/// Atoms of a cluster: lanes of a vector.
+/// Atoms per cluster: the lanes of a vector.
 const LANES: usize = 8;
-/// Cubes of the starting lattice along each side, four atoms in each.
+/// Cubes of the initial lattice along each side, with four atoms each.
 const CUBES: usize = 10;
 const ATOMS: usize = 4 * CUBES * CUBES * CUBES;
 const CLUSTERS: usize = ATOMS / LANES;
@@ -42,18 +42,17 @@ const CLUSTERS: usize = ATOMS / LANES;
 const CUBE: f64 = 1.679_6;
 const SIDE: f64 = CUBES as f64 * CUBE;
 const CUTOFF2: f64 = 6.25;
-/// How far the list looks: further than the cutoff by what two atoms can come nearer before it is
-/// built anew.
+/// Range of the list: the cutoff plus the distance that two atoms can approach each other before
+/// the list is rebuilt.
 const REACH2: f64 = 2.8 * 2.8;
 const STEP: f64 = 0.004;
 const BUILDS: usize = 50;
 const STEPS_A_LIST: usize = 10;
-/// Columns of the box that the atoms are sorted into, along x and y, for clusters that are near
-/// each other.
+/// Columns of the box along x and y; atoms are sorted by column to make compact clusters.
 const COLUMNS: usize = 8;
 const SEED: u64 = 0x301e_c01e_5000_0003;
-/// Of the energy, relative to the kinetic part; of the momentum, an atom's; of a force, beside all
-/// pairs' sum.
+/// Limits: energy relative to its kinetic part; momentum relative to an atom's; a force relative to
+/// all pairs' sum.
 const DRIFT: f64 = 1e-3;
 const MOMENTUM: f64 = 1e-12;
 const FORCE: f64 = 1e-9;
@@ -68,7 +67,7 @@ const SLOPE: f64 = 24.0 / (CUBED * CUBED * CUTOFF2) - 12.0 / (CUBED * CUTOFF2);
 const LEVEL: f64 = 4.0 / CUBED - 4.0 / (CUBED * CUBED) - SLOPE * CUTOFF2;
 const CUBED: f64 = CUTOFF2 * CUTOFF2 * CUTOFF2;
 
-/// Forces between atom `at` and a cluster, whose square distances get `more`.
+/// Forces between atom `at` and a cluster; `more` is added to their square distances.
 #[inline(always)]
 fn interact(at: [f64; 3], more: &Lanes, x: &Cluster, f: &mut Cluster, own: &mut Cluster) {
     let (mut apart, mut square, mut force) = ([[0.0; LANES]; 3], *more, [0.0; LANES]);
@@ -93,7 +92,7 @@ fn interact(at: [f64; 3], more: &Lanes, x: &Cluster, f: &mut Cluster, own: &mut 
     }
 }
 
-/// How far to move an atom at `from` so that it is the image nearest to one at `to`.
+/// The shift of an atom at `from` to its image nearest to `to`.
 #[inline(always)]
 fn image(from: f64, to: f64) -> f64 {
     let apart = from - to;
@@ -104,9 +103,9 @@ fn image(from: f64, to: f64) -> f64 {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     cluster: u16,
-    /// Which image of the atom, in sides of the box.
+    /// The image of the atom, in sides of the box.
     shift: [i8; 3],
-    /// Which lanes are left out: index in `skips`.
+    /// The lanes that are left out: index in `skips`.
     skip: u8,
 }
 
@@ -117,13 +116,13 @@ struct Molecules {
     f: Vec<Cluster>,
     keys: Vec<u64>,
     sorted: [Vec<Cluster>; 2],
-    /// The middle of every cluster and how far its atoms are from there at most, along each axis.
+    /// The centre of every cluster and the largest distance of its atoms from it along each axis.
     boxes: Vec<[[f64; 3]; 2]>,
-    /// For every atom what it sees, and where in it that of each atom ends.
+    /// The clusters seen by every atom, and the end of each atom's part in that list.
     seen: Vec<Seen>,
     ends: Vec<u32>,
-    /// What goes to the square distances of a cluster's lanes: nothing, or for the atom in lane i
-    /// of the same cluster so much for lanes 0 to i that they are out of reach.
+    /// Added to the square distances of a cluster's lanes: 0, or, for the atom in lane i of the
+    /// same cluster, a number that moves lanes 0 to i out of range.
     skips: [Lanes; LANES + 1],
     energy: f64,
 }
@@ -176,7 +175,7 @@ impl Molecules {
         Ok(made)
     }
 
-    /// Sorts the atoms along columns, up one and down the next, and lists which clusters each of
+    /// Sorts the atoms by columns, alternately up and down, and lists the clusters that each of
     /// them sees.
     #[inline(always)]
     fn build(&mut self) {
@@ -267,8 +266,8 @@ impl Molecules {
                 at.iter_mut().zip(seen.shift).for_each(|(at, shift)| *at += f64::from(shift) * SIDE);
                 interact(at, &skips[usize::from(seen.skip)], &x[other], &mut f[other], &mut own);
             }
-            // Through memory: the compiler would otherwise arrange the lanes above for this sum, at
-            // a cost.
+            // Through memory, because the compiler would otherwise arrange the lanes above for this
+            // sum, which is slower.
             let own = std::hint::black_box(own);
             for axis in 0..3 {
                 f[cluster][axis][lane] += own[axis].iter().sum::<f64>();

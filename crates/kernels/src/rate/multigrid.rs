@@ -37,14 +37,14 @@ const LANES: usize = 8;
 const CYCLES: usize = 4;
 const COARSEST_SWEEPS: usize = 24;
 const SEED: u64 = 0x3a17_1641_d000_0002;
-/// What a cycle leaves of the residual at most, and what all leave of it and of the error.
+/// Limits: share of the residual that a cycle leaves; residual and error after all cycles.
 const SHRINKS: f64 = 0.2;
 const RESIDUAL: f64 = 3e-4;
 const ERROR: f64 = 1e-2;
 
-/// Intervals of a level along each axis. Points 0 are the boundary and zero; so are points nx,
-/// which are the next line's point 0, and lines and planes behind the last, which are read as line
-/// or plane 0.
+/// Intervals of a level along each axis. Points 0 are the boundary with value 0. Points nx are too:
+/// they are stored as the next line's point 0. Lines and planes behind the last are read as line or
+/// plane 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shape {
     nx: usize,
@@ -56,15 +56,14 @@ impl Shape {
     fn plane(self) -> usize {
         self.nx * self.ny
     }
-    /// Points of a level in an array, with a zero behind the last line.
+    /// Points of a level in an array, including a zero behind the last line.
     fn points(self) -> usize {
         self.plane() * self.nz + LANES
     }
     fn half(self) -> Shape {
         Shape { nx: self.nx / 2, ny: self.ny / 2, nz: self.nz / 2 }
     }
-    /// Where line j of plane k begins, the boundary behind the last taken as the one before the
-    /// first.
+    /// Start of line j of plane k; the boundary behind the last line is the one before the first.
     #[inline(always)]
     fn at(self, j: usize, k: usize) -> usize {
         let (j, k) = (if j == self.ny { 0 } else { j }, if k == self.nz { 0 } else { k });
@@ -72,7 +71,8 @@ impl Shape {
     }
 }
 
-/// Shapes from the finest to the coarsest (3 to 9 intervals each way) that fill the bytes best.
+/// Shapes from the finest to the coarsest (3 to 9 intervals along each axis) that fill `bytes`
+/// best.
 fn shapes(bytes: u64) -> Option<Vec<Shape>> {
     let mut best = (0, Vec::new());
     for levels in 2..12 {
@@ -92,13 +92,13 @@ fn shapes(bytes: u64) -> Option<Vec<Shape>> {
     (best.0 > 0).then_some(best.1)
 }
 
-/// Bytes for two arrays a level, three planes and two lines of the finest.
+/// Bytes of two arrays per level and of three planes and two lines of the finest level.
 fn size(shapes: &[Shape]) -> u64 {
     let grids: usize = shapes.iter().map(|shape| 2 * shape.points()).sum();
     shapes.first().map_or(0, |fine| (grids + 3 * fine.plane() + 2 * (fine.nx + LANES)) as u64 * 8)
 }
 
-/// Gauss-Seidel for every second point of line j of plane k, those with an even i + j + k +
+/// Gauss-Seidel step for every second point of line j of plane k, those with an even i + j + k +
 /// `colour`.
 #[inline(always)]
 fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3]) {
@@ -108,8 +108,7 @@ fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3
     let (own, after) = rest.split_at_mut(nx + 1);
     let line = |j: usize, k: usize| -> &[f64] {
         let from = shape.at(j, k);
-        // A line that follows directly lacks its point 0, which is the end of the own one, and is
-        // not read.
+        // The next line lacks its point 0, which ends this line and is not read.
         if from < at { &before[from + 1..][..nx - 1] } else { &after[from - at - nx..][..nx - 1] }
     };
     let (south, north, down, up) = (line(j - 1, k), line(j + 1, k), line(j, k - 1), line(j, k + 1));
@@ -122,8 +121,8 @@ fn smooth_line(shape: Shape, u: &mut [f64], f: &[f64], [j, k, colour]: [usize; 3
     }
 }
 
-/// One red-black sweep: the black points of the plane below follow line by line, when the reds
-/// above them are done.
+/// One red-black sweep: black points of a plane follow line by line when the red points above them
+/// are done.
 #[inline(always)]
 fn smooth(shape: Shape, u: &mut [f64], f: &[f64]) {
     for k in 1..=shape.nz {
@@ -153,8 +152,8 @@ fn residual_line(shape: Shape, u: &[f64], f: &[f64], r: &mut [f64], [j, k]: [usi
     }
 }
 
-/// The residual, plane by plane, fully weighted to the next grid's right-hand side; returns its
-/// square sum.
+/// Computes the residual plane by plane, restricts it to the next grid's right-hand side by full
+/// weighting, and returns its sum of squares.
 #[inline(always)]
 fn restrict(
     fine: Shape,
@@ -226,7 +225,7 @@ fn interpolate(fine: Shape, u: &mut [f64], coarse: &[f64], sum: &mut [f64]) {
     }
 }
 
-/// The known solution, line by line: a bump and noise, zero on the boundary.
+/// Generates the known solution line by line: a bump and noise, 0 on the boundary.
 fn known(shape: Shape, mut each: impl FnMut(usize, &[f64])) {
     let mut rng = Rng(SEED);
     let mut line = vec![0.0; shape.nx];
@@ -247,12 +246,12 @@ fn known(shape: Shape, mut each: impl FnMut(usize, &[f64])) {
 
 struct Multigrid {
     shapes: Vec<Shape>,
-    /// Solutions and right-hand sides of all levels, one after the other.
+    /// Solutions and right-hand sides of all levels.
     u: Block<f64>,
     f: Block<f64>,
     planes: Block<f64>,
     lines: Vec<f64>,
-    /// Square sum of the residual in each cycle, before the correction.
+    /// Sum of squares of the residual in each cycle, before the correction.
     squares: [f64; CYCLES],
     steps: Steps,
 }

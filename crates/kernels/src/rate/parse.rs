@@ -40,7 +40,7 @@ const PASSES: usize = 80;
 struct Parse {
     log: Vec<u8>,
     automaton: Automaton,
-    /// Lines that each pattern is in, by construction.
+    /// Number of lines that match each pattern, by construction.
     lines: [u64; PATTERNS.len()],
     text: Vec<u8>,
     known: Tally,
@@ -54,7 +54,7 @@ struct Parse {
     seal: u64,
 }
 
-/// Log lines, and how many of them each pattern is in.
+/// Log lines, and the number of them that match each pattern.
 fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
     let mut rng = Rng(0x7061_7273_6521);
     let (mut text, mut lines) = (String::with_capacity(bytes + 256), [0; PATTERNS.len()]);

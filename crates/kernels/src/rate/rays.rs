@@ -1,6 +1,6 @@
 //! `rays`: a path caster over spheres and a plane.
 //!
-//! Light is followed backwards through 3000 spheres, matt, mirrors and glass, to the sky: J.
+//! Follows light backwards through 3000 spheres (matt, mirror and glass) to the sky: J.
 //! Kajiya, "The rendering equation", 1986, with the refraction of T. Whitted, "An improved
 //! illumination model for shaded display", 1980, and the reflectance of C. Schlick, "An inexpensive
 //! BRDF model for physically-based rendering", 1994. What a ray hits first is found in a hierarchy
@@ -34,15 +34,15 @@ const SIDE: usize = 176;
 const SAMPLES: usize = 16;
 const SPHERES: usize = 3000;
 const DEPTH: usize = 8;
-/// Spheres of a leaf at most.
+/// Maximum number of spheres in a leaf.
 const LEAF: usize = 3;
 const SEED: u64 = 0x4a75_0000_0000_0005;
-/// Which pixels are cast again without the hierarchy.
+/// Pixels whose index is a multiple of this are cast again without the hierarchy.
 const AGAIN: usize = 199;
-/// The picture is a square of this half side at distance 1 before the eye, seen along z.
+/// Half the side of the picture, a square at distance 1 from the eye along z.
 const HALF: f64 = 0.6;
 const EYE: Vector = [0.0, 2.0, -6.0];
-/// The sphere on the axis, with nothing before it.
+/// The sphere on the axis, with nothing in front of it.
 const BIG: Sphere = Sphere { middle: [0.0, 2.0, 0.0], radius: 1.2, matter: Matter::Glass, colour: [0.95; 3] };
 const GLASS: f64 = 1.5;
 const NEAR: f64 = 1e-7;
@@ -87,7 +87,7 @@ struct Ray {
     to: Vector,
 }
 
-/// What a ray hits first: how far away, and which sphere.
+/// The first hit of a ray: distance and sphere.
 #[derive(Clone, Copy)]
 struct Hit {
     far: f64,
@@ -95,7 +95,7 @@ struct Hit {
 }
 
 impl Sphere {
-    /// Takes the place of a hit farther away.
+    /// Replaces `hit` if this sphere is hit nearer.
     #[inline(always)]
     fn hit(&self, ray: &Ray, index: usize, hit: &mut Hit) {
         let apart = along(ray.from, self.middle, -1.0);
@@ -111,8 +111,8 @@ impl Sphere {
     }
 }
 
-/// A box and what is in it: `count` spheres from `first`, or two nodes, the next and `first`, apart
-/// along `axis`.
+/// A box with its content: `count` spheres from `first` on, or two nodes (the next one and
+/// `first`), separated along `axis`.
 #[derive(Clone, Copy)]
 struct Node {
     low: Vector,
@@ -123,7 +123,7 @@ struct Node {
 }
 
 impl Node {
-    /// Whether the ray meets the box before `far`.
+    /// Whether the ray enters the box nearer than `far`.
     #[inline(always)]
     fn met(&self, from: Vector, inverse: Vector, far: f64) -> bool {
         let (mut enter, mut leave) = (0.0, far);
@@ -138,14 +138,13 @@ impl Node {
     }
 }
 
-/// Sorts the spheres into boxes, halving at the middle of the axis along which they are farthest
-/// apart.
+/// Builds the hierarchy: halves the spheres along the axis of their largest extent.
 fn build(spheres: &mut [Sphere], first: usize, nodes: &mut Vec<Node>) {
     let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
     let (mut least, mut most) = (low, high);
     for sphere in spheres.iter() {
         for axis in 0..3 {
-            // A little more than the sphere, for what is rounded.
+            // Slightly larger than the sphere, to allow for rounding.
             low[axis] = low[axis].min(sphere.middle[axis] - sphere.radius - 1e-9);
             high[axis] = high[axis].max(sphere.middle[axis] + sphere.radius + 1e-9);
             least[axis] = least[axis].min(sphere.middle[axis]);
@@ -169,9 +168,9 @@ fn build(spheres: &mut [Sphere], first: usize, nodes: &mut Vec<Node>) {
 struct Scene {
     spheres: Vec<Sphere>,
     nodes: Vec<Node>,
-    /// Where the big sphere came to be.
+    /// Index of the big sphere after sorting.
     big: usize,
-    /// What the sky shines with, and what the ground gives back: 1 for a test.
+    /// Brightness of the sky and reflectance of the ground; 1 in a test.
     white: bool,
 }
 
@@ -195,7 +194,7 @@ impl Scene {
         Scene { spheres, nodes, big, white: false }
     }
 
-    /// The sphere that is hit first, or the ground (SPHERES), or nothing.
+    /// The first hit: a sphere, the ground (index SPHERES), or none.
     #[inline(always)]
     fn first<const BOXES: bool>(&self, ray: &Ray) -> Option<Hit> {
         let mut hit = Hit { far: f64::INFINITY, sphere: usize::MAX };
@@ -245,7 +244,7 @@ impl Scene {
         if sun { [1.0; 3] } else { [0.6 - 0.4 * up, 0.6 - 0.2 * up, 0.6 + 0.2 * up] }
     }
 
-    /// What comes along a path back to the eye, and which sphere is hit first.
+    /// The light that a path brings to the eye, and the sphere that it hits first.
     #[inline(always)]
     fn path<const BOXES: bool>(&self, mut ray: Ray, rng: &mut Rng) -> (Vector, usize) {
         let mut light = [1.0; 3];
@@ -286,7 +285,7 @@ impl Scene {
                     let ratio = if inside { GLASS } else { 1.0 / GLASS };
                     let square = 1.0 - ratio * ratio * (1.0 - slant * slant);
                     let base = (GLASS - 1.0) / (GLASS + 1.0) * ((GLASS - 1.0) / (GLASS + 1.0));
-                    // Schlick's angle is that outside.
+                    // Schlick's formula needs the angle outside of the sphere.
                     let outer = if inside { square.max(0.0).sqrt() } else { slant };
                     let rest = 1.0 - outer;
                     let reflected = base + (1.0 - base) * (rest * rest) * (rest * rest) * rest;
@@ -302,7 +301,7 @@ impl Scene {
         ([0.0; 3], seen)
     }
 
-    /// The light of a pixel, and how many of its paths hit the big sphere first.
+    /// The light of a pixel, and the number of its paths that hit the big sphere first.
     #[inline(always)]
     fn pixel<const BOXES: bool>(&self, index: usize) -> (Vector, u32) {
         let mut rng = Rng(SEED ^ (index as u64).wrapping_mul(0xd134_2543_de82_ef95));
@@ -318,7 +317,7 @@ impl Scene {
     }
 }
 
-/// A unit vector in any direction: von Neumann's rejection.
+/// A unit vector in a random direction, by von Neumann's rejection.
 #[inline(always)]
 fn anywhere(rng: &mut Rng) -> Vector {
     loop {
@@ -333,7 +332,7 @@ fn anywhere(rng: &mut Rng) -> Vector {
 struct Rays {
     scene: Scene,
     picture: Vec<Vector>,
-    /// How many paths hit the big sphere first.
+    /// Number of paths that hit the big sphere first.
     big: u32,
 }
 

@@ -11,7 +11,7 @@
 //! The matrix is the identity plus the Laplacian of a graph with random weights: symmetric, each
 //! row and column adds up to 1, and no eigenvalue is below 1. So the error is never greater than
 //! the residual.
-use super::{Character, Checksum, Component, Rng, Work, ids};
+use super::{Character, Checksum, Component, Rng, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
@@ -41,8 +41,8 @@ const LANES: usize = 8;
 /// 28 entries of 12 bytes, its start, and five vectors.
 const ROW_BYTES: u64 = 28 * 12 + 8 + 5 * 8;
 
-/// A permutation of 0 to below `count`: multiplications and shifts of so many bits, again until
-/// below.
+/// A permutation of `0..count`: multiplications and shifts of numbers with enough bits, repeated
+/// until the result is below `count`.
 struct Shuffle {
     count: u64,
     mask: u64,
@@ -81,13 +81,13 @@ impl Shuffle {
             }
         }
     }
-    /// The one that is linked to `at`: all are paired.
+    /// The point that is coupled to `at`; all points are paired.
     fn partner(&self, at: u64) -> u64 {
         self.back(self.forth(at) ^ 1)
     }
 }
 
-/// The weight between two points, either way round, in 0.5 to 1.5.
+/// The weight between two points in either order, 0.5 to 1.5.
 fn weight(one: u64, other: u64) -> f64 {
     Rng((one.min(other) << 32) ^ one.max(other)).unit() + 0.5
 }
@@ -145,12 +145,12 @@ struct System {
     residual: Block<f64>,
     direction: Block<f64>,
     product: Block<f64>,
-    /// Not below the greatest eigenvalue, by Gershgorin's circles; the least is 1.
+    /// An upper bound of the eigenvalues by Gershgorin's circles; the smallest eigenvalue is 1.
     greatest: f64,
     steps: Steps,
 }
 
-/// The sides of the box that so many bytes hold.
+/// The sides of the largest box that fits into `bytes`.
 fn sides(bytes: u64) -> Result<[u64; 3]> {
     let rows = bytes / ROW_BYTES;
     if rows < 1000 {
@@ -297,11 +297,6 @@ impl Work for System {
     fn bytes(&self) -> u64 {
         self.values.len() as u64 * 12 + self.x.len() as u64 * 48
     }
-}
-
-/// Not if either is not a number.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 #[cfg(test)]

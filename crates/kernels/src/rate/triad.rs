@@ -4,7 +4,7 @@
 //! Computers", 1995), with the arrays' parts exchanged: `a = b + s c`, `b = c + s a`, `c = a + s
 //! b`. So every element follows the recurrence x[n] = x[n - 2] + s x[n - 1], which has a closed
 //! form. 503.bwaves and 519.lbm are bound by the same.
-use super::{Character, Checksum, Component, Rng, Work, ids};
+use super::{Character, Checksum, Component, Rng, Work, ids, near};
 use crate::vectors::with_widest_vectors;
 use anyhow::{Result, bail};
 use sys::block::{Arena, Block};
@@ -31,7 +31,7 @@ pub(super) const COMPONENT: Component = Component {
 /// Of three triads each.
 const ROUNDS: usize = 10;
 const FACTOR: f64 = 0.25;
-/// Elements that start differently; they do so again and again.
+/// Number of different initial elements, which repeat.
 const PATTERN: usize = 1024;
 
 #[inline(always)]
@@ -82,16 +82,11 @@ impl Triad {
     }
 }
 
-/// What x[n] is by the roots of r r = 1 + s r, from x[0] and x[1].
+/// x[n] from x[0] and x[1] by the roots of r² = 1 + s r.
 fn closed(first: f64, second: f64, n: i32) -> f64 {
     let root = (FACTOR * FACTOR / 4.0 + 1.0).sqrt();
     let (up, down) = (FACTOR / 2.0 + root, FACTOR / 2.0 - root);
     ((second - first * down) * up.powi(n) + (first * up - second) * down.powi(n)) / (up - down)
-}
-
-/// Not if either is not a number.
-fn near(value: f64, right: f64, within: f64) -> bool {
-    (value - right).abs() < within
 }
 
 impl Work for Triad {

@@ -35,7 +35,7 @@ const SPEED: f64 = 0.5;
 /// Half waves along x, y and z, and what the field is at right angles to.
 const MODES: [([usize; 3], [f64; 3]); 2] = [([1, 2, 3], [0.75, 0.5, -0.25]), ([4, 1, 2], [0.25, -1.0, 0.5])];
 
-/// Where cells are in each field's array: x fastest, `LANES` of padding, always 0, before every
+/// Layout of the cells in each field's array: x fastest, `LANES` of padding (always 0) before every
 /// row.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -105,7 +105,7 @@ fn magnetic(grid: &mut [f64], shape: Shape, speed: f64) {
     }
 }
 
-/// Not along the walls, where it stays 0.
+/// Leaves out the walls, where the field stays 0.
 #[inline(always)]
 fn electric(grid: &mut [f64], shape: Shape, speed: f64) {
     let [ex, ey, ez, hx, hy, hz] = split(grid, shape.stride);
@@ -162,8 +162,9 @@ impl Mode {
         let field = cross(normal, steep).map(|value| value / size.sqrt());
         Mode { waves, factors: [field, cross(steep, field)], cosine: 1.0 - SPEED * SPEED * size / 2.0 }
     }
-    /// How the electric fields are to their start after so many steps, and the magnetic, half a
-    /// step later, to the electric fields' curl at the start.
+    /// Factors after `steps` steps: of the electric fields relative to their start, and of the
+    /// magnetic fields, half a step later, relative to the curl of the electric fields at the
+    /// start.
     fn after(&self, steps: usize) -> [f64; 2] {
         let (mut was, mut now, mut magnetic) = (self.cosine, 1.0, -SPEED / 2.0);
         for _ in 0..steps {
@@ -253,7 +254,7 @@ impl Work for Waves {
                 let [factor, other_factor] = [after[0][field / 3] * one.0, after[1][field / 3] * other.0];
                 for (x, value) in row.iter().enumerate() {
                     let right = factor * one.1[x] + other_factor * other.1[x];
-                    // Not if it is not a number.
+                    // False for NaN.
                     let close = (value - right).abs() < 1e-13;
                     if !close {
                         return Err(format!("field {field} at {x}, {y}, {z} is {value}, not {right}"));

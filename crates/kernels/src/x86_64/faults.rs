@@ -2,13 +2,12 @@
 
 use std::arch::asm;
 
-/// Writes `byte` to `at` so many times. Before, it notes in `place` the address of its writing
-/// instruction and that of the one behind it.
+/// Writes `byte` to `at` `times` times. First stores the addresses of its writing instruction and
+/// of the next one in `place`.
 ///
 /// # Safety
-/// `at` must be memory that may be written to, or a handler must go on at the second address
-/// whenever the instruction at the first one faults. `place` must be valid for two words, `times`
-/// above 0.
+/// `at` must be writable, or a handler must continue at the second address whenever the instruction
+/// at the first one faults. `place` must be valid for two words, `times` above 0.
 pub unsafe fn writes(at: *mut u8, byte: u8, times: u64, place: *mut usize) {
     // SAFETY: by this function's contract.
     unsafe {
@@ -32,10 +31,10 @@ pub unsafe fn writes(at: *mut u8, byte: u8, times: u64, place: *mut usize) {
     }
 }
 
-/// Where the interrupted program goes on, in the registers that a signal handler gets.
+/// The instruction pointer of the interrupted program in a signal handler's registers.
 ///
 /// # Safety
-/// `context` must be what the kernel gave a handler with `SA_SIGINFO`.
+/// `context` must be the third argument of a handler with `SA_SIGINFO`.
 pub unsafe fn instruction_pointer(context: *mut libc::ucontext_t) -> *mut usize {
     // SAFETY: by this function's contract; the register is 64 bits wide like an address.
     unsafe { (&raw mut (*context).uc_mcontext.gregs[libc::REG_RIP as usize]).cast() }

@@ -1,19 +1,18 @@
-//! Single cache lines on x86-64: how one leaves all caches.
+//! Flushing single cache lines from all caches on x86-64.
 
 use std::arch::asm;
 
-/// How this CPU writes a line back to memory and removes it from every cache of the machine.
+/// The way in which this CPU writes a line back to memory and removes it from all caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Flusher {
-    /// `clflushopt`: many flushes at once. Plain `clflush` waits for the one before and takes ten
-    /// times as long.
+    /// Use `clflushopt`, which flushes lines in parallel; plain `clflush` takes ten times as long.
     unordered: bool,
 }
 
 impl Flusher {
     pub fn of_this_cpu() -> Flusher {
-        // Leaf 7, EBX bit 23; the standard library detects no such feature. A CPU without leaf 7
-        // answers another leaf.
+        // Leaf 7, EBX bit 23; the standard library does not detect it. A CPU without leaf 7 returns
+        // another leaf.
         let highest = raw_cpuid::native_cpuid::cpuid_count(0, 0).eax;
         let bits = if highest >= 7 { raw_cpuid::native_cpuid::cpuid_count(7, 0).ebx } else { 0 };
         Flusher { unordered: bits & (1 << 23) != 0 }

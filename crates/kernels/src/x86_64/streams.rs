@@ -29,12 +29,12 @@ pub fn loops(op: Op) -> Vec<(&'static str, Loop)> {
     loops
 }
 
-// One loop a width and operation, a block of 512 bytes a turn unless another is given. Registers 0
-// to 7 hold data, 8 the word that is written, added or multiplied by. Loads of a turn come before
-// its stores, so that no load waits for a store's address. Other arrays than the first are reached
-// by their distance, which saves counting up several pointers. The loop over passes is inside, so
-// that a 4 KiB array is not timed with its call; a pass ends with what its stores need (`sfence`
-// after non-temporal ones, which are else still under way when the clock is read).
+// One loop for each width and operation, 512 bytes per turn unless stated. Registers 0 to 7 contain
+// data, 8 the word that is written, added or multiplied by. Loads of a turn precede its stores, so
+// no load waits for a store's address. Arrays after the first are addressed by their distance,
+// which saves incrementing several pointers. The loop over passes is inside, so the time of a 4 KiB
+// array excludes its call. A pass of non-temporal stores ends with `sfence`; otherwise they would
+// still be in flight when the clock is read.
 macro_rules! stream_loop {
     ($name:ident, $start:literal, [$($each:expr),+], $pass_end:literal, $end:literal) => {
         stream_loop!($name, 512, "0,1,2,3,4,5,6,7", $start, [$($each),+], $pass_end, $end);
@@ -85,9 +85,9 @@ macro_rules! stream_loop {
     };
 }
 
-// Reading: eight accumulators, because an add takes a cycle and two or three loads start per cycle,
-// so that no accumulator is ever waited for. The add takes its operand from memory: it costs the
-// load and nothing more, and makes every word count.
+// Reading: eight accumulators, because an add takes one cycle and two or three loads start per
+// cycle; so no load waits for an accumulator. The add has a memory operand: it costs only the load,
+// and every word counts.
 stream_loop!(
     read_avx512,
     ".irp i,0,1,2,3,4,5,6,7; vpxorq zmm\\i, zmm\\i, zmm\\i; .endr",
@@ -237,8 +237,8 @@ stream_loop!(
     ""
 );
 
-// A copy's turn is short, since prefetchers tell streams apart by the instruction that loads them:
-// with eight loads a turn a copy from memory is 6 % slower here.
+// A copy's turn is short, because prefetchers identify streams by their load instruction: with
+// eight loads per turn a copy from memory was 6 % slower on the development host.
 stream_loop!(
     copy_avx512,
     128,
@@ -298,10 +298,10 @@ stream_loop!(
 const PAGES: usize = 4;
 const PAGE_BYTES: usize = 4096;
 
-// Copying past the caches, four pages side by side, two vectors of each a turn: prefetchers follow
-// each page for itself and stop at its end, so that four have more lines on their way than one (a
-// third faster here than line after line; the C library's large copies do the same). What is left
-// over is copied line after line.
+// Non-temporal copy of four pages in parallel, two vectors of each per turn: prefetchers follow
+// each page separately and stop at its end, so four have more lines in flight than one (a third
+// faster on the development host; the C library's large copies do the same). The rest is copied
+// line by line.
 macro_rules! copy_nt_pages {
     ($name:ident, $linear:ident, $load:literal, $store:literal, $vector:literal, $width:literal, $end:literal) => {
         /// # Safety
@@ -418,8 +418,7 @@ stream_loop!(
     ""
 );
 
-/// Copies by the CPU's own string instruction: what memcpy of the C library does with middling
-/// sizes.
+/// Copies by the CPU's string instruction, as memcpy of the C library does for medium sizes.
 ///
 /// # Safety
 /// As [`Loop`] says.
@@ -440,8 +439,8 @@ unsafe fn copy_rep_movsb(a: *mut u8, b: *const u8, _: *const u8, blocks: usize, 
     0
 }
 
-/// Clears by the CPU's own string instruction, whose microcode stores whole lines and need not
-/// fetch them first.
+/// Clears by the CPU's string instruction, whose microcode stores whole lines without fetching
+/// them.
 ///
 /// # Safety
 /// As [`Loop`] says.

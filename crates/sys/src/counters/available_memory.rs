@@ -18,8 +18,8 @@ const GROUP_FILES: [[&str; 2]; 2] =
     [["memory.max", "memory.current"], ["memory.limit_in_bytes", "memory.usage_in_bytes"]];
 
 impl AvailableMemory {
-    /// Opens the files that exist below `root`: `meminfo` of host and node, and those of the control
-    /// groups in `folders`.
+    /// Opens the files that exist below `root`: `meminfo` of host and node, and those of the
+    /// control groups in `folders`.
     pub fn open(root: &Path, node: Option<u32>, folders: &[&str]) -> AvailableMemory {
         let under = |path: &str| CounterFile::open(&root.join(path.trim_start_matches('/')));
         let group = |folder: &&str| {
@@ -37,8 +37,8 @@ impl AvailableMemory {
         }
     }
 
-    /// Bytes that can be allocated without swapping, by the tightest limit; `None` if no file can be
-    /// read.
+    /// Bytes that can be allocated without swapping, by the tightest limit; `None` if no file can
+    /// be read.
     pub fn bytes(&mut self) -> Option<u64> {
         let machine = self.machine.read(&mut self.buffer).and_then(|text| kilobytes(text, "MemAvailable:"));
         let node = self.node.read(&mut self.buffer).and_then(available_in_node);

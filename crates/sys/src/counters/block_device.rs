@@ -21,8 +21,8 @@ pub struct BlockCounts {
     pub discarded_bytes: f64,
     /// Time with at least one I/O in flight, ms.
     pub busy_ms: f64,
-    /// Summed latency of all reads, writes and discards, ms; divided by the wall time it is the mean
-    /// number in flight.
+    /// Summed latency of all reads, writes and discards, ms; divided by the wall time it is the
+    /// mean number in flight.
     pub waited_ms: f64,
 }
 
@@ -70,8 +70,8 @@ impl BlockDevice {
     }
 }
 
-/// The fields of Documentation/block/stat: four for reads, four for writes, in flight, busy, waited,
-/// four for discards.
+/// The fields of Documentation/block/stat: four for reads, four for writes, in flight, busy,
+/// waited, four for discards.
 fn counts(text: &str) -> Option<BlockCounts> {
     let numbers: Option<Vec<f64>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
     let numbers = numbers?;

@@ -17,8 +17,8 @@ impl CpuTimes {
         CpuTimes { stat: CounterFile::open(&root.join("proc/stat")), buffer: Vec::new() }
     }
 
-    /// The current lines: `cpu ` and one for each online CPU. `None` if the file is absent or has no
-    /// such lines.
+    /// The current lines: `cpu ` and one for each online CPU. `None` if the file is absent or has
+    /// no such lines.
     pub fn read(&mut self) -> Option<&str> {
         let text = self.stat.read(&mut self.buffer)?;
         let lines = text.split_inclusive('\n').take_while(|line| line.starts_with("cpu"));

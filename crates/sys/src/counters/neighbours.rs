@@ -19,8 +19,8 @@ pub struct Neighbours {
     /// The same for the threads of busy processes.
     threads: HashMap<TaskKey, f64>,
     last_scan: Instant,
-    /// CPU time of the last scan. (Its wall time would be longer on a loaded host, which needs scans
-    /// most.)
+    /// CPU time of the last scan. (Its wall time would be longer on a loaded host, which needs
+    /// scans most.)
     scan_cost: Duration,
     /// Wall time of the visits since the last scan, ms.
     wall_ms: f64,
@@ -77,9 +77,9 @@ impl Neighbours {
         self.scan();
     }
 
-    /// To be called after a visit on `seats` CPUs. If other processes used a notable share since the
-    /// last scan, returns the busiest, first the most active (empty if none is visible). `None` if
-    /// the host is quiet or it is too early for a scan.
+    /// To be called after a visit on `seats` CPUs. If other processes used a notable share since
+    /// the last scan, returns the busiest, first the most active (empty if none is visible). `None`
+    /// if the host is quiet or it is too early for a scan.
     pub fn after(&mut self, conditions: &Conditions, seats: usize) -> Option<Vec<Neighbour>> {
         self.wall_ms += conditions.wall_ms;
         self.seats_ms += conditions.wall_ms * seats as f64;

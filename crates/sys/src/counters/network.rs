@@ -130,7 +130,8 @@ fn softirq(text: &str, cpus: &CpuSet) -> Option<f64> {
     ticks.map(|ticks| ticks / ticks_per_second())
 }
 
-/// Packets dropped because the backlog of a CPU was full: the second word of each line, hexadecimal.
+/// Packets dropped because the backlog of a CPU was full: the second word of each line,
+/// hexadecimal.
 fn backlog_drops(text: &str) -> Option<f64> {
     let drops = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();
     let of_cpus: Option<Vec<u64>> = text.lines().map(drops).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::super::clock;
-use super::{CounterFile, field_of, numbers};
+use super::{CounterFile, MIGRATIONS, field_of, numbers, sched_count};
 
 /// All tasks of a process's descendants, without its own.
 pub struct Tasks {
@@ -221,7 +221,7 @@ impl WatchedTask {
             _ => self.used.ran_ns = ticks * 1e9 / rustix::param::clock_ticks_per_second() as f64,
         }
         if with_migrations {
-            let migrations = self.sched.read(buffer).and_then(super::migrations);
+            let migrations = self.sched.read(buffer).and_then(|text| sched_count(text, MIGRATIONS));
             self.used.migrations = migrations.map(|count| count as f64).or(self.used.migrations);
         }
         let new = std::mem::take(&mut self.new);

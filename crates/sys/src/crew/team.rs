@@ -1,4 +1,5 @@
-//! Processes that work in rounds: forked, pinned, started at the same time; each member times itself.
+//! Processes that work in rounds: forked, pinned, started at the same time; each member times
+//! itself.
 //!
 //! For copies on many CPUs (bandwidth on all threads, a rate suite). The caller is the leader and
 //! works as member 0. If a member dies or hangs, the round fails with an error.

@@ -270,7 +270,8 @@ impl Registers {
     }
 }
 
-/// The register IA32_PERF_STATUS (Intel SDM volume 4). `None`: impossible, as hypervisors invent it.
+/// The register IA32_PERF_STATUS (Intel SDM volume 4). `None`: impossible, as hypervisors invent
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PerfStatus {
     /// Ratio to the bus clock: bits 15:8.

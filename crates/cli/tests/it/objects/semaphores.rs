@@ -186,7 +186,10 @@ fn without_a_journal_no_set_is_made_that_could_stay() {
     let why: Vec<&str> = run.visits.iter().filter_map(|visit| Some(visit.reason.as_ref()?.text())).collect();
     assert!(!why.is_empty() && why.len() == run.visits.len(), "{why:?}");
     for why in why {
-        assert!(why.contains("not available here") && why.contains("a journal of kernel objects"), "{why}");
+        assert!(
+            why.contains("refuses a private IPC namespace") && why.contains("no journal of kernel objects"),
+            "{why}"
+        );
     }
 }
 

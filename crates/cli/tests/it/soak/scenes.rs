@@ -14,7 +14,7 @@ use crate::disk::Loop;
 use crate::host::is_root;
 use crate::runs::quiet_tree;
 use crate::synthetic::Tree;
-use testkit::killing::{self, Guarded};
+use testkit::killing::{self, RestoredFiles};
 
 /// In the order of the table, and how often each is chosen.
 pub const FAMILIES: [(&str, u32); 7] =
@@ -35,7 +35,7 @@ pub struct Scene {
     pub server: Option<Server>,
     device: Option<Device>,
     tree: Option<(Tree, BTreeMap<PathBuf, Vec<u8>>)>,
-    knobs: Option<Guarded>,
+    knobs: Option<RestoredFiles>,
     _alone: Option<MutexGuard<'static, ()>>,
 }
 
@@ -183,7 +183,8 @@ impl Scene {
             }
             _ => {
                 let alone = KNOBS.try_lock().ok()?;
-                let knobs = Guarded::files(&killing::KNOBS.map(|(file, _)| file)).ok().filter(|_| is_root());
+                let knobs =
+                    RestoredFiles::files(&killing::KNOBS.map(|(file, _)| file)).ok().filter(|_| is_root());
                 let mut scene = match knobs {
                     Some(_) => {
                         let words = killing::KNOBS.map(|(_, words)| format!("--knob {words}"));
@@ -261,7 +262,7 @@ impl Scene {
             let paths = before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path));
             changed.extend(paths.map(|path| format!("{} is not as it was", path.display())));
         }
-        let knobs = self.knobs.iter().flat_map(|knobs| knobs.turned());
+        let knobs = self.knobs.iter().flat_map(|knobs| knobs.changed());
         changed.extend(knobs.map(|knob| format!("{} is turned", knob.display())));
         if let Some(device) = self.device.as_ref().filter(|device| !device.written)
             && fs::read(device.on.image()).ok().as_ref() != Some(&device.content)

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::sweep;
 use crate::host::{is_root, skipped, works, wrapped};
 use crate::runs::{end, page_is_whole, read, run_file};
-use testkit::killing::Guarded;
+use testkit::killing::RestoredFiles;
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 
@@ -15,7 +15,7 @@ fn a_value_that_the_kernel_makes_another_of_fails_its_cells_with_words() {
     if !is_root() {
         return skipped(test, "only root may turn vm.swappiness");
     }
-    let guarded = match Guarded::files(&[SWAPPINESS]) {
+    let guarded = match RestoredFiles::files(&[SWAPPINESS]) {
         Ok(guarded) => guarded,
         Err(why) => return skipped(test, why),
     };
@@ -25,7 +25,7 @@ fn a_value_that_the_kernel_makes_another_of_fails_its_cells_with_words() {
     command.arg("--out").arg(out.path()).env("ASSAY_STATE", state.path());
     let ended = end(&mut command);
     ended.sane();
-    assert!(guarded.turned().is_empty() && !state.path().join("knobs.json").exists(), "{}", ended.err);
+    assert!(guarded.changed().is_empty() && !state.path().join("knobs.json").exists(), "{}", ended.err);
     let run = read(&run_file(out.path()));
     let reasons = |value: &str| -> Vec<String> {
         let of =

@@ -1,4 +1,4 @@
-//! Transforms of eight sequences side by side, in cache.
+//! Transforms of eight interleaved sequences in cache.
 use super::LANES;
 
 pub(super) type Lanes = [f64; LANES];
@@ -64,8 +64,8 @@ impl Numbers {
     }
 }
 
-/// `turns` / `side` of a full turn backwards, by series for at most an eighth: the same bits
-/// everywhere.
+/// Cosine and sine of `-turns / side` of a full turn, by a series for at most an eighth: the same
+/// bits on every CPU.
 pub(super) fn turn(turns: usize, side: usize) -> (f64, f64) {
     let quarters = (8 * turns + side) / (2 * side);
     let rest = (4 * turns) as f64 - (quarters * side) as f64;
@@ -84,7 +84,7 @@ pub(super) fn turn(turns: usize, side: usize) -> (f64, f64) {
     }
 }
 
-/// What a transform of so many points needs: how it is done, and turns.
+/// The plan of a transform: number of points, radices of its stages, and roots of unity.
 pub(super) struct Plan {
     pub points: usize,
     radices: Vec<usize>,
@@ -92,7 +92,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Of 2^a 3^b points.
+    /// A plan for 2^a 3^b points.
     pub(super) fn new(points: usize) -> Plan {
         let (mut left, mut radices) = (points, Vec::new());
         for radix in [4, 3, 2] {
@@ -132,16 +132,16 @@ fn put(part: &mut PartMut, at: usize, value: Numbers) {
     (part.0[at], part.1[at]) = (value.re, value.im);
 }
 
-/// One of Stockham's stages: from `count` interleaved sequences of `points` to `R` times as many of
-/// `points / R`. For each place of the sequences, `$work` gets the `R` parts to read and to write,
-/// and the turns.
+/// A stage of Stockham's algorithm: from `count` interleaved sequences of `points` points to `R`
+/// times as many of `points / R`. For each place of the sequences `$work` gets the `R` parts to
+/// read and to write, and the roots of unity.
 macro_rules! stage {
     ($name:ident, $radix:literal, $([$at:literal $from:ident $to:ident])*, $turns:ident, $q:ident, $work:block) => {
         #[inline(always)]
         fn $name(from: &Pencil, to: &mut Pencil, points: usize, count: usize, table: &[(f64, f64)]) {
             let part = points / $radix;
-            // Never comes sooner, but the compiler does not know; else it vectorises across places,
-            // not lanes.
+            // The compiler does not know this end of the loop over `$q`; else it would vectorise
+            // across places instead of lanes.
             let end = std::hint::black_box(count);
             for p in 0..part {
                 let $turns = [$(table[$at * p * count]),*];
@@ -190,7 +190,7 @@ stage!(stage_4, 4, [0 a s] [1 b t] [2 c u] [3 d v], turns, q, {
     put(&mut v, q, even_less.plus_turned(odd_less).times(turns[3]));
 });
 
-/// The transform of `pencil`, in place; `spare` is as long.
+/// Transforms `pencil` in place; `spare` has the same length.
 #[inline(always)]
 pub(super) fn transform(plan: &Plan, pencil: &mut Pencil, spare: &mut Pencil) {
     let (mut points, mut count) = (plan.points, 1);

@@ -1,4 +1,4 @@
-//! Cells by rows, eight at a time: collision and the start.
+//! Collision and initial state of rows of cells, eight cells at a time.
 use super::{AXIS, DIAGONAL, LANES, OMEGA, Q, REST};
 use std::ops::{Add, Mul, Sub};
 
@@ -49,8 +49,8 @@ impl Mul for V {
     }
 }
 
-/// What a pair's share of equilibrium is made of: a weight, times the part that all pairs have, 4.5
-/// and 3.
+/// Factors of a pair's share of the equilibrium: its weight times the common part, times 4.5, and
+/// times 3.
 type Weights = [V; 3];
 
 #[inline(always)]
@@ -58,14 +58,14 @@ fn weights(weight: V, base: V) -> Weights {
     [weight * base, weight * V::all(4.5), weight * V::all(3.0)]
 }
 
-/// A pair's share of equilibrium: what both directions get, and what the first gets more and the
-/// second less.
+/// A pair's share of the equilibrium: the part of both directions, and the part that is added to
+/// the first and subtracted from the second.
 #[inline(always)]
 fn share([base, square, simple]: Weights, along: V) -> (V, V) {
     (base + square * along * along, simple * along)
 }
 
-/// Relaxes a pair; what belongs to each direction is left in the place of its opposite.
+/// Relaxes a pair and stores each direction in the slot of its opposite.
 #[inline(always)]
 fn relax(there: &mut [f64; LANES], back: &mut [f64; LANES], (even, odd): (V, V)) {
     let keep = V::all(1.0 - OMEGA);
@@ -79,7 +79,7 @@ fn set(there: &mut [f64; LANES], back: &mut [f64; LANES], (even, odd): (V, V)) {
     (*there, *back) = ((even + odd).0, (even - odd).0);
 }
 
-/// Rows of so many cells, in lanes.
+/// Rows of cells as lanes.
 macro_rules! lanes {
     ($rows:ident, $cells:expr, $($row:ident)*) => {
         let [$($row),*] = $rows;
@@ -87,7 +87,7 @@ macro_rules! lanes {
     };
 }
 
-/// Everything is spelt out here, as loops over the pairs would be vectorised across them.
+/// Written out without loops, because the compiler would vectorise loops across the pairs.
 #[inline(always)]
 pub(super) fn collide(rows: [&mut [f64]; Q], cells: usize) {
     lanes!(rows, cells, rest a0 a1 b0 b1 c0 c1 d0 d1 e0 e1 g0 g1 h0 h1 i0 i1 j0 j1);
@@ -119,8 +119,8 @@ pub(super) fn collide(rows: [&mut [f64]; Q], cells: usize) {
     }
 }
 
-/// Sets a row of cells to equilibrium at density 1 and a velocity of `x`, and `y` and `z` by a part
-/// for all of the row and one for each cell.
+/// Sets a row of cells to equilibrium at density 1. The velocity has the x part `x`; its y and z
+/// parts are sums of a part for the row and one for each cell.
 #[inline(always)]
 pub(super) fn settle(rows: [&mut [f64]; Q], x: f64, y: (f64, &[f64]), z: (f64, &[f64])) {
     let cells = y.1.len();

@@ -1,5 +1,5 @@
-//! The compiler: one pass over the text, by recursive descent and operator precedence, straight to
-//! bytecodes.
+//! The compiler: translates text to bytecodes in one pass, by recursive descent and operator
+//! precedence.
 
 use super::vm::Op;
 use anyhow::{Context, bail, ensure};
@@ -9,12 +9,12 @@ struct Compiler<'a> {
     at: usize,
     code: Vec<Op>,
     functions: Vec<(&'a str, u32, u8)>,
-    /// Calls to be filled in when all functions are known.
+    /// Calls whose addresses are filled in when all functions are known.
     calls: Vec<(usize, &'a str, u8)>,
     variables: Vec<&'a str>,
 }
 
-/// Words, numbers and signs of one or two characters.
+/// Splits text into words, numbers and operators of one or two characters.
 fn tokens(text: &str) -> Vec<&str> {
     let mut all = Vec::new();
     let mut left = text.trim_start();
@@ -33,7 +33,7 @@ fn tokens(text: &str) -> Vec<&str> {
     all
 }
 
-/// The bytecodes of `text`, which call `main` with one argument.
+/// Compiles `text`; the bytecodes call `main` with one argument.
 pub fn compile(text: &str) -> anyhow::Result<Vec<Op>> {
     let code = vec![Op::Call(0, 1), Op::Halt];
     let calls = vec![(0, "main", 1)];
@@ -54,7 +54,7 @@ pub fn compile(text: &str) -> anyhow::Result<Vec<Op>> {
 impl<'a> Compiler<'a> {
     fn next(&mut self) -> anyhow::Result<&'a str> {
         self.at += 1;
-        self.tokens.get(self.at - 1).copied().context("the text ends too soon")
+        self.tokens.get(self.at - 1).copied().context("the text ends early")
     }
     fn peek(&self) -> &'a str {
         self.tokens.get(self.at).copied().unwrap_or("")
@@ -154,7 +154,7 @@ impl<'a> Compiler<'a> {
         self.expect(";")
     }
 
-    /// What binds tighter than `above`.
+    /// Parses operators that bind tighter than `above`.
     fn expression(&mut self, above: u8) -> anyhow::Result<()> {
         self.operand()?;
         loop {

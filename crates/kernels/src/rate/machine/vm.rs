@@ -1,6 +1,6 @@
 //! The stack machine.
 
-/// A bytecode with what it needs.
+/// A bytecode with its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Push(i32),
@@ -23,7 +23,7 @@ pub enum Op {
     Same,
     Jump(u32),
     JumpUnless(u32),
-    /// Calls what begins there with so many arguments.
+    /// Calls the function at this place with this number of arguments.
     Call(u32, u8),
     /// Makes space for this many further variables.
     Enter(u16),
@@ -59,15 +59,15 @@ impl Machine {
         (size_of_val(&*self.stack) + size_of_val(&*self.memory) + size_of_val(&*self.frames)) as u64
     }
 
-    /// What the program returns for `argument`, and how many bytecodes it took. Any program runs
-    /// within the arrays: places wrap around.
+    /// Runs a program; returns its result for `argument` and the number of bytecodes executed.
+    /// Every program stays inside the arrays, because indices wrap around.
     #[inline(always)]
     #[expect(clippy::too_many_lines, reason = "an arm for each bytecode")]
     pub fn run(&mut self, code: &[Op], argument: i64) -> (i64, u64) {
         let Machine { stack, memory, frames } = self;
         memory.fill(0);
         stack[0] = argument;
-        // The topmost value is held apart, in a register.
+        // The topmost value stays in a register.
         let mut top = argument;
         let (mut at, mut base, mut height, mut depth, mut steps) = (0usize, 0usize, 1usize, 0usize, 0u64);
         macro_rules! two {
@@ -77,7 +77,7 @@ impl Machine {
                 top = $result;
             }};
         }
-        // What is below `top` lies at places below `height - 1`.
+        // The values below `top` have indices below `height - 1`.
         macro_rules! push {
             ($value:expr) => {{
                 stack[height.wrapping_sub(1) % STACK] = top;
@@ -153,7 +153,7 @@ impl Machine {
                 Op::Return => {
                     depth = depth.wrapping_sub(1);
                     let frame = frames[depth % STACK];
-                    // The value takes the place of the first argument.
+                    // The result replaces the first argument.
                     height = base.wrapping_add(1);
                     (at, base) = (frame.back as usize, frame.base as usize);
                 }

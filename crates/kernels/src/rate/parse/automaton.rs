@@ -3,7 +3,7 @@
 use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 
-/// Which lines have them is known by what the lines are made of.
+/// The patterns; the generator of the lines knows which lines match them.
 pub const PATTERNS: [&str; 6] = [
     "Failed password for [a-z]+ from [0-9]+\\.[0-9]+\\.[0-9]+\\.[0-9]+ port",
     "\"(GET|POST) /[a-z/]*\\.html HTTP/1\\.[01]\" 5[0-9][0-9] ",
@@ -13,8 +13,8 @@ pub const PATTERNS: [&str; 6] = [
     "(images|icons)/[a-z]+\\.(html|png)",
 ];
 
-/// A place between letters: the letters that lead on (none: any way for free), and up to two places
-/// after.
+/// A state of the nondeterministic automaton: the letters of its transition (`None`: no letter
+/// needed), and up to two next states.
 struct Place {
     letters: Option<[bool; 256]>,
     next: Vec<usize>,
@@ -25,7 +25,7 @@ struct Net {
     places: Vec<Place>,
 }
 
-/// Part of a net: where it begins, and the place at its end, which leads nowhere yet.
+/// A part of the automaton: its first state, and its last one, which has no next state yet.
 type Part = (usize, usize);
 
 impl Net {
@@ -74,7 +74,7 @@ impl Net {
         Ok((start, end))
     }
     fn single(&mut self, text: &mut &[u8]) -> anyhow::Result<Part> {
-        let (first, rest) = text.split_first().context("the pattern ends too soon")?;
+        let (first, rest) = text.split_first().context("the pattern ends early")?;
         *text = rest;
         let mut letters = [false; 256];
         match first {
@@ -107,7 +107,7 @@ impl Net {
         let end = self.place(None, Vec::new());
         Ok((self.place(Some(letters), vec![end]), end))
     }
-    /// `from` and all that can be reached for free.
+    /// `from` and all states that can be reached without a letter.
     fn reach(&self, from: usize, into: &mut Vec<usize>) {
         if !into.contains(&from) {
             into.push(from);
@@ -119,10 +119,10 @@ impl Net {
 }
 
 pub struct Automaton {
-    /// Letters that no pattern tells apart have the same class.
+    /// The class of each letter; letters that no pattern distinguishes share a class.
     classes: [u8; 256],
-    /// By state and class: the next state's row and, in the lowest 8 bits, the patterns that end
-    /// there.
+    /// Indexed by state and class: the row of the next state and, in the lowest 8 bits, the
+    /// patterns that end there.
     table: Vec<u32>,
 }
 
@@ -189,7 +189,7 @@ impl Automaton {
         self.table.len() / (1 + usize::from(self.classes.iter().copied().max().unwrap_or(0)))
     }
 
-    /// Adds to `found` how many lines each pattern is in.
+    /// Adds the number of matching lines of each pattern to `found`.
     #[inline(always)]
     pub fn search(&self, text: &[u8], found: &mut [u64]) {
         let (mut row, mut seen) = (0, 0);

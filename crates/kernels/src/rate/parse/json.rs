@@ -1,9 +1,9 @@
-//! JSON: a document of known content, its parser, its tree.
+//! JSON: a generator of documents with known content, a parser and its tree.
 
 use super::Rng;
 
-/// Kind (upper 4 bits) and length of a string; where it begins, or a number; first child; next
-/// sibling.
+/// A node: kind (upper 4 bits) and length of a string; start of the string, or a number; first
+/// child; next sibling.
 pub type Node = [u32; 4];
 const NONE: u32 = u32::MAX;
 const OBJECT: u32 = 1;
@@ -14,7 +14,7 @@ const TRUE: u32 = 5;
 const FALSE: u32 = 6;
 const NULL: u32 = 7;
 
-/// How many values of each kind, the sum of the numbers and of the strings' lengths.
+/// Number of values of each kind, sum of the numbers, and sum of the strings' lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     kinds: [u64; 8],
@@ -30,7 +30,7 @@ impl Tally {
         let [_, a, b, c, d, e, f, g] = self.kinds;
         [a, b, c, d, e, f, g, self.sum as u64, self.letters]
     }
-    /// Adds the tree from `at` on.
+    /// Adds the tree below `at`.
     pub fn walk(&mut self, nodes: &[Node], at: u32) {
         let mut at = at;
         while let Some(&[kind, value, child, next]) = nodes.get(at as usize) {
@@ -108,7 +108,7 @@ impl Maker {
     }
 }
 
-/// A document of `bytes` or a little more, without spaces, and what is in it.
+/// A document of at least `bytes` bytes, without spaces, and its content.
 pub fn document(bytes: usize) -> (Vec<u8>, Tally) {
     let mut maker = Maker { rng: Rng(0x6a73_6f6e), text: b"[".to_vec(), tally: Tally::default() };
     maker.tally.kinds[ARRAY as usize] = 1;
@@ -131,8 +131,8 @@ struct Parser<'a> {
     kept: usize,
 }
 
-/// Parses `text` into `nodes` (the root first) and the contents of `strings`; how many of each, if
-/// it is JSON (of whole numbers) and they suffice.
+/// Parses JSON (with whole numbers) into `nodes` (root first) and `strings`; returns the number of
+/// each that is used, or `None` if it is invalid or they do not suffice.
 pub fn parse(text: &[u8], nodes: &mut [Node], strings: &mut [u8]) -> Option<(usize, usize)> {
     let mut parser = Parser { text, at: 0, nodes, used: 0, strings, kept: 0 };
     parser.value(0)?;
@@ -178,7 +178,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An array's values, or an object's names and values by turns, linked to each other.
+    /// Parses an array's values, or an object's alternating names and values, as linked siblings.
     fn list(&mut self, kind: u32, end: u8, depth: u32) -> Option<u32> {
         let list = self.node([kind << 28, 0, NONE, NONE])?;
         self.space();
