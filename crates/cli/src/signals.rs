@@ -39,7 +39,7 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
         }
     });
     if let Err(error) = waiting {
-        events::end_on_second(caught.into_iter(), REPEAT_GAP, 130, &flag).context("cannot catch signals")?;
+        events::exit_on_second(caught.into_iter(), REPEAT_GAP, 130, &flag).context("cannot catch signals")?;
         eprint_line(&format!(
             "  no thread can wait for signals ({error}): Ctrl-C still ends the run cleanly, but a second \
               one leaves settings to the watchdog or `assay restore`"

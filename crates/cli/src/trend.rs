@@ -10,7 +10,7 @@ use super::naming;
 use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
 use super::results::{self, Contents};
-use compare::peers::HostResult as Recorded;
+use compare::peers::HostResult;
 use compare::trend::{Hosts, Trend, Verdict, trend};
 use model::Title;
 use model::pattern::KeyParts;
@@ -179,8 +179,8 @@ fn recorded_in(path: &Path) -> anyhow::Result<Vec<Result<HostResult, (String, St
         bail!("there is no such file");
     }
     Ok(match results::contents(path)? {
-        Contents::Summaries(all) => all.into_iter().map(|one| one.map(Recorded::from)).collect(),
-        Contents::Arms(arms) => arms.iter().map(|arm| Ok(Recorded::from(arm))).collect(),
+        Contents::Summaries(all) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
+        Contents::Arms(arms) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),
     })
 }
 

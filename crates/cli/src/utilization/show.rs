@@ -115,7 +115,7 @@ pub struct Assumed {
 
 impl Report {
     /// `None` if no core was observed.
-    pub fn of(host: &str, seen: &Seen, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
+    pub fn of(host: &str, seen: &ObservedUse, assumed: &Assumed, own_cost: Option<f64>) -> Option<Report> {
         let mut cores: Vec<CoreUse> = seen.cores.iter().map(|core| core.used).collect();
         clocked_up_to(&mut cores, assumed.turbo);
         let found = used(&cores, assumed.s)?;
