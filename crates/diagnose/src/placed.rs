@@ -101,6 +101,10 @@ pub fn unplaced(run: &Run, suite: &Suite) -> Option<String> {
     places_of(run, part).err()
 }
 
+fn plus_minus(share: f64) -> String {
+    format!("±{:.1} %", 100.0 * share)
+}
+
 /// Percent of each, with commas.
 pub fn percents(shares: impl Iterator<Item = f64>) -> String {
     shares.map(|share| format!("{:.0}", 100.0 * share)).collect::<Vec<_>>().join(", ")
@@ -122,14 +126,8 @@ impl Placed<'_> {
         let levels = runs.levels.iter().map(|level| level.word()).collect::<Vec<_>>().join(", ");
         let slow = || percents(joined.lay.iter().map(|lay| lay.slow));
         let short = joined.lay.len() <= MAX_RUNS_IN_SENTENCE && runs.shape != Shape::Flat;
-        let plus_minus = |swing: f64| format!("±{:.1} %", 100.0 * swing);
         Some(match joined.follows {
-            Follows::Steady => {
-                format!(
-                    "Runs of {name} are alike ({} of the mean): nothing to explain",
-                    plus_minus(joined.swing)
-                )
-            }
+            Follows::Steady => format!("Runs of {name} are alike within {}", plus_minus(joined.swing)),
             Follows::Memory if short => {
                 format!("{name}: {levels}, as its shares of slow memory predict ({} %)", slow())
             }
@@ -159,21 +157,20 @@ impl Placed<'_> {
     pub fn headline(&self) -> Option<String> {
         let joined = self.joined.as_ref().ok()?;
         let name = self.part.name();
-        let swing = |share: f64| format!("±{:.1} %", 100.0 * share);
         Some(match joined.follows {
-            Follows::Steady => format!("Runs of {name} are alike within {}", swing(joined.swing)),
+            Follows::Steady => format!("Runs of {name} are alike within {}", plus_minus(joined.swing)),
             Follows::Memory => format!(
                 "Runs of {name} follow their share of slow memory within {:.1} %. Find the slow modules.",
                 100.0 * joined.left
             ),
             Follows::Partly => format!(
                 "Slow memory explains {} of the {} between runs of {name}. Find the slow modules.",
-                swing(joined.swing_predicted),
-                swing(joined.swing)
+                plus_minus(joined.swing_predicted),
+                plus_minus(joined.swing)
             ),
             Follows::Not => format!(
                 "Slow memory does not explain the {} between runs of {name}. Look at other work.",
-                swing(joined.swing)
+                plus_minus(joined.swing)
             ),
         })
     }

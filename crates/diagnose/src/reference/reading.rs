@@ -52,13 +52,6 @@ pub struct Source {
     pub note: String,
 }
 
-impl Source {
-    /// Its first year, where it is more than eight years before another one.
-    pub fn year_if_old(&self, now: u32) -> Option<u32> {
-        self.date.get(..4)?.parse().ok().filter(|year| year + 8 < now)
-    }
-}
-
 /// What is typical of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Band {
