@@ -105,13 +105,13 @@ const PLAIN: Benchmark = Benchmark {
              one slot for each, the serial collector and a fixed heap. JobManager and driver use other CPUs if there \
              are any. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced in its source. It \
              goes through all loads, so compiled code stays warm. It warms up at full speed for 12 s. Rounds follow \
-             of 10, 20, 35, 50, 65 and 80 % of the last full rate and of 100 %, in random order. Rate and CPU time \
-             come from one reading inside the TaskManager: the count, its clock, /proc/stat of its CPUs and \
-             /proc/PID/stat. A sample lies between two readings of one step, 1.5 s or more after its start. Samples \
-             are dropped if readings did not advance, or if other work and steal took more than 5 % of these CPUs. \
-             JobManager and driver count as other work unless no CPU is left for them. `cpu` is what idle time in \
-             /proc/stat leaves. `cpu_ticks` adds it up as top does, which is wrong where kernels charge whole ticks. \
-             With `--jobmanager` a running cluster is used.",
+             at full speed and at 10, 20, 35, 50, 65 and 80 % of it, in random order. Rate and CPU time come from \
+             one reading inside the TaskManager: the count, its clock, /proc/stat of its CPUs and /proc/PID/stat. A \
+             sample lies between two readings of one step, 1.5 s or more after its start. Samples are dropped if \
+             readings did not advance, or if other work and steal took more than 5 % of these CPUs. JobManager and \
+             driver count as other work unless no CPU is left for them. `cpu` is what idle time in /proc/stat \
+             leaves. `cpu_ticks` adds it up as top does, which is wrong where kernels charge whole ticks. With \
+             `--jobmanager` a running cluster is used.",
     source: file!(),
     metrics: METRICS,
     params: PARAMS,
