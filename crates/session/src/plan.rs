@@ -47,7 +47,7 @@ pub enum Until {
     /// each judged by itself.
     Rounds,
     /// All cells of a sweep in every pass, until the effect that it asks for would be seen
-    /// (`stats::sweep::seen`).
+    /// (`stats::sweep::detectable_effect`).
     Seen,
     /// Two commands in turn, until their quads tell them apart finely enough (`stats::quads`).
     Quads,
