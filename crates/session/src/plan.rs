@@ -47,7 +47,7 @@ pub enum Until {
     /// separately.
     Rounds,
     /// All cells of a sweep in every pass, until the requested effect is detectable
-    /// (`stats::sweep::seen`).
+    /// (`stats::sweep::detectable_effect`).
     Seen,
     /// Two alternating commands, until their quads are precise enough (`stats::quads`).
     Quads,

@@ -150,8 +150,7 @@ pub fn surface(question: &Question) -> Option<Surface> {
     if grid.iter().flatten().count() < 2 {
         return None;
     }
-    let test_results =
-        hypotheses::test_results(&points, question.shape, &question.knobs, &fitted, question.seed);
+    let test_results = hypotheses::results(&points, question.shape, &question.knobs, &fitted, question.seed);
     let matters = matters::matters(cells, &fitted, &test_results);
     let regions = if matters.yes { regions::regions(question.shape, grid) } else { regions::one_flat(grid) };
     let (lowest, highest) = fitted

@@ -42,7 +42,7 @@ pub fn code(source: &Source) -> String {
 fn is_test_file(path: &str) -> bool {
     path.ends_with("/tests.rs")
         || path.contains("/tests/")
-        || path.ends_with("published.rs")
+        || path.ends_with("_tests.rs")
         || path.ends_with("rehearsal.rs")
 }
 

@@ -156,7 +156,7 @@ pub fn advised(of: Advising, trials: usize, seed: u64) -> AdvisedOf {
         let mut ending = Ending::default();
         let is_over = |passes: &u32| {
             let now = *passes as usize;
-            ending.is_due(now) && ending.look(now, smallest(*passes), ASKED.ln_1p())
+            ending.is_due(now) && ending.check(now, smallest(*passes), ASKED.ln_1p())
         };
         let passes = (MIN_PASSES..of.most).find(is_over).unwrap_or(of.most);
         let kept = until(passes);

@@ -1,15 +1,11 @@
-//! What is asked of a sweep with all of its observations, before any single cell: does each knob
-//! matter, does the metric rise or fall along a knob whose values have an order, do both knobs
-//! together do what neither does alone.
+//! Hypothesis tests over all observations of a sweep: does each knob matter, does the metric rise or
+//! fall along an ordered knob, do the knobs interact.
 //!
-//! A knob's own questions are tested by permutation: its values are exchanged within a pass and
-//! within one value of the other knob, so that what the other one does, and what the machine did
-//! from pass to pass, is no noise. Where the knob does nothing each order was as likely, whatever
-//! the other one does: the test is exact.
+//! A knob's own hypotheses are tested by permutation within a pass and within one value of the other
+//! knob. So the other knob and the host's changes from pass to pass add no noise: the test is exact.
 //!
-//! Any two cells: several statistics, each sharp for another kind of surface, count together
-//! ([`Exchanged::jointly`]). What is said about all questions together errs in 5 % at most
-//! ([`closed`]).
+//! Any two cells: several statistics count together ([`Exchanged::jointly`]). All statements
+//! together err in at most 5 % ([`closed`]).
 
 mod closed;
 pub mod scan;
@@ -116,7 +112,7 @@ pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<TestResul
 }
 
 /// The same with the tests' p-values.
-pub fn test_results(
+pub fn results(
     points: &[Point],
     shape: Shape,
     knobs: &[Knob; 2],
