@@ -19,7 +19,7 @@ const SHARED_CORE: Rule = Rule {
              the other thread nor steal. Core-bound figures at the clock leave such windows out.",
     action: "Judge this host by several runs at different hours, or rent whole cores. On your own host keep the siblings free. See \
              it: assay run --only cpu.clock,syscall.getpid --profile standard --new",
-    when: "From 5 % of the probes on the core fetched for two threads. It needs 40 probes, and lowest probes of at most 1.6 \
+    when: "In 5 % or more of the probes the core fetched for two threads. It needs 40 probes, and lowest probes of at most 1.6 \
              cycles per round.",
     how: "After each window of work on one CPU Assay times a loop of taken branches, in cycles of the core clock read just \
              before. A round takes about one cycle where the core fetches for one thread, and two where it alternates between two. \

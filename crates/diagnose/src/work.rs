@@ -14,7 +14,7 @@ const TWO: Rule = Rule {
     title: "The work per round from which two CPUs are faster",
     topic: "placement",
     meaning: "A ping-pong without work rewards keeping both tasks on one CPU. Tasks with work between two messages can do it at the \
-             same time on two CPUs. From some amount of work on that pays for the slower wake-up.",
+             same time on two CPUs. From some amount of work on, this outweighs the slower wake-up.",
     action: "Give tasks that work longer than this between two messages CPUs of their own; keep others on one CPU. See it: assay \
              run --only ipc.pipe-work --profile standard --new",
     when: "One CPU is surely faster at some work of ipc.pipe-work, and two CPUs at a larger one (95 % intervals apart).",
