@@ -196,10 +196,10 @@ const SCRIPTS: Benchmark = Benchmark {
     reading: "More is better: 4–20 ms a script. A script runs ten processes, so it is mostly process start and end, \
               wake-ups and page faults. Compare hosts with the same shell and tools only; busybox, dash and bash \
               differ more than CPUs. With the suite's language installed sort, grep and wc take up to 20 % longer.",
-    method: "A script sorts the text into a file, dumps that by od into another sort, greps it into tee and wc, and \
-             removes its files. The tools are the system's; text and script are Assay's, of the classic's shape and \
-             size. The language is the suite's (en_US.utf8). The results are checked once, exit codes each time. The \
-             files are in Assay's folder in the directory of --dir.",
+    method: "A script sorts the text into a file and dumps that by od into another sort. It greps it into tee and \
+             wc, and removes its files. The tools are the system's; text and script are Assay's, of the classic's \
+             shape and size. The language is the suite's (en_US.utf8). The results are checked once, exit codes each \
+             time. The files are in Assay's folder in the directory of --dir.",
     metrics: &[Metric::new(
         ids::metric::SCORE,
         "loops a minute",
