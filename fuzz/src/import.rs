@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use compare::{Arm, Options, compare};
+use compare::{ComparisonSide, Options, compare};
 use model::VerdictKind;
 
 /// A file: refused, or results whose figures each have a value or a reason, and that agree with
@@ -32,7 +32,7 @@ pub fn import(data: &[u8]) {
         }
         // Bootstraps of thousands of figures would only be slow.
         if values <= 100 {
-            let arm = Arm::imported(one, "file");
+            let arm = ComparisonSide::imported(one, "file");
             let same = compare(&arm, &arm, &Options::default());
             assert!(same.environment.is_empty() && same.metrics.len() + same.refused.len() <= values);
             assert!(same.metrics.iter().all(|metric| metric.ratio == 1.0));

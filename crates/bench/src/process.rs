@@ -28,7 +28,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         points,
         run: |case, sampler| {
             let stack = Stack::new().context("cannot map a stack")?;
-            start(case, sampler, &ProgramStart { way: StartMethod::Vfork(&stack), by_shell: false, stretch: STRETCH })
+            start(
+                case,
+                sampler,
+                &ProgramStart { way: StartMethod::Vfork(&stack), by_shell: false, stretch: STRETCH },
+            )
         },
         source: file!(),
         ..Benchmark::PINNED
@@ -88,7 +92,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         cases: by_shell_cases,
         points,
         run: |case, sampler| {
-            start(case, sampler, &ProgramStart { way: StartMethod::Fork, by_shell: true, stretch: SHELL_STRETCH })
+            start(
+                case,
+                sampler,
+                &ProgramStart { way: StartMethod::Fork, by_shell: true, stretch: SHELL_STRETCH },
+            )
         },
         source: file!(),
         ..Benchmark::PINNED

@@ -70,7 +70,9 @@ fn keep(benchmark: &Benchmark, order: &Order) -> anyhow::Result<ExitCode> {
             }
         }
     };
-    process::run_supervised(visit).map(process::exit_like).context("cannot supervise the process of this pass")
+    process::run_supervised(visit)
+        .map(process::exit_like)
+        .context("cannot supervise the process of this pass")
 }
 
 /// Runs the benchmark and sends its lines.

@@ -266,7 +266,10 @@ pub fn within(path: &Path) -> Vec<ComparisonSide> {
     let Some(Contents::Arms(arms)) = path.is_file().then(|| contents(path).ok()).flatten() else {
         return Vec::new();
     };
-    let named = |(at, arm): (usize, ComparisonSide)| ComparisonSide { file: format!("{}#{}", path.display(), at + 1), ..arm };
+    let named = |(at, arm): (usize, ComparisonSide)| ComparisonSide {
+        file: format!("{}#{}", path.display(), at + 1),
+        ..arm
+    };
     if arms.len() > 1 { arms.into_iter().enumerate().map(named).collect() } else { Vec::new() }
 }
 

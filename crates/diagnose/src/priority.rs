@@ -1,6 +1,6 @@
 //! Tasks that the scheduler prefers to Assay's.
 
-use super::environment::{MIN_JUDGED_MS, MIN_REJECTED_SHARE, MIN_EXPLAINED_SHARE, graded};
+use super::environment::{MIN_EXPLAINED_SHARE, MIN_JUDGED_MS, MIN_REJECTED_SHARE, graded};
 use super::others::{by_process, fact, policy_and_priority};
 use super::words::{clipped, percent};
 use super::{Evidence, Rule};

@@ -163,8 +163,9 @@ fn said(sweep: &Sweep, facet: &Facet) -> String {
 
 /// What each knob does at all values of the other.
 fn knob_by_knob(sweep: &Sweep, charted: &MetricGrid, whose: &str) -> String {
-    let of =
-        |axis: usize| charted.significant_effects().filter(move |answer| answer.hypothesis.axis() == Some(axis));
+    let of = |axis: usize| {
+        charted.significant_effects().filter(move |answer| answer.hypothesis.axis() == Some(axis))
+    };
     let (matter, silent): (Vec<usize>, Vec<usize>) =
         (0..sweep.axes.len()).partition(|axis| of(*axis).next().is_some());
     let names = |axes: &[usize]| axes.iter().map(|axis| words::name(&sweep.axes[*axis])).collect::<Vec<_>>();

@@ -13,7 +13,7 @@ use rustix::thread::futex;
 
 use super::End;
 use sys::record_lock;
-use sys::semaphore::{SharedKey, SemaphoreSet, Semaphores};
+use sys::semaphore::{SemaphoreSet, Semaphores, SharedKey};
 use sys::shared::{SharedWords, WORDS_PER_LINE};
 
 /// A line of shared memory for each direction: the token, and how many there have been.

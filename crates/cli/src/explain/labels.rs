@@ -271,11 +271,7 @@ const LABELS: &[Label] = &[
         "Files of the kernel that could not be read or contradict each other, sleep states that delay wake-ups, and traffic or lack of room on the disk.",
     ),
     // Guarded commands.
-    label(
-        &["stable"],
-        GUARD,
-        "The runs of the command lie close together: one run predicts the next.",
-    ),
+    label(&["stable"], GUARD, "The runs of the command lie close together: one run predicts the next."),
     label(
         &["swings by *"],
         GUARD,

@@ -235,10 +235,7 @@ fn what_a_run_lacks_is_told_in_every_form() {
     ] {
         if *file == empty {
             let (code, text, error) = screen(&[file], &["--init"]);
-            assert!(
-                code == 3 && text.is_empty() && error.contains("no key figure"),
-                "{code} {text} {error}"
-            );
+            assert!(code == 3 && text.is_empty() && error.contains("no key figure"), "{code} {text} {error}");
         }
         let xml = folder.path().join("assay.xml");
         let xml_name = xml.display().to_string();

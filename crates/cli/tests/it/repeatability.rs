@@ -139,7 +139,10 @@ fn an_order_is_memory_only_where_the_components_say_so() {
         let text = imported(components, &[]);
         assert!(text.contains("hands out memory of two speeds in a similar order"), "{text}");
         assert!(text.contains("chance of noise in 5 runs: 1.0 %"), "{text}");
-        assert!(text.contains("No component shows whether it is memory; measure it: `assay memmap`"), "{text}");
+        assert!(
+            text.contains("No component shows whether it is memory; measure it: `assay memmap`"),
+            "{text}"
+        );
         assert!(!text.contains("hares of slow memory"), "{text}");
     }
 }

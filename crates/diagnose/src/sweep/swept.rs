@@ -228,7 +228,8 @@ impl MetricGrid<'_> {
     /// so that no detected effect means that the knobs do not matter.
     pub fn is_sensitive(&self) -> bool {
         let smallest_detectable = |axis: usize| {
-            let own = self.surface.test_results.iter().filter(move |answer| answer.hypothesis.axis() == Some(axis));
+            let own =
+                self.surface.test_results.iter().filter(move |answer| answer.hypothesis.axis() == Some(axis));
             own.filter_map(|answer| answer.floor).reduce(f64::min)
         };
         [0, 1].into_iter().filter_map(smallest_detectable).all(|effect| effect <= NEGLIGIBLE_LOG_EFFECT)

@@ -2,8 +2,8 @@
 
 use model::{Fact, Finding, Severity, Verdict, VerdictKind};
 use report::block::{
-    Axis, Bar, Block, BoxNode, Cell, Chart, ChartKind, Check, Column, Dot, Line, LinePoint, Mark, Report,
-    Scale, Section, Side, Strip, Table,
+    Axis, Bar, Block, BoxNode, Cell, Chart, ChartKind, Check, CheckMark, Column, Dot, Line, LinePoint,
+    Report, Scale, Section, Side, Strip, Table,
 };
 
 /// The same numbers at every run.
@@ -72,11 +72,11 @@ pub fn chart(id: &str, title: &str, about: &str, kind: ChartKind, data: Table) -
 fn checks() -> Vec<Check> {
     let check = |mark, text: &str| Check { mark, text: text.to_owned() };
     vec![
-        check(Mark::Good, "idle 98.9 %"),
-        check(Mark::Good, "governor performance"),
-        check(Mark::Care, "SMT siblings hidden by the hypervisor"),
-        check(Mark::Bad, "steal 4.1 % while measuring"),
-        check(Mark::Note, "perf counters not permitted (kernel.perf_event_paranoid=3)"),
+        check(CheckMark::Good, "idle 98.9 %"),
+        check(CheckMark::Good, "governor performance"),
+        check(CheckMark::Care, "SMT siblings hidden by the hypervisor"),
+        check(CheckMark::Bad, "steal 4.1 % while measuring"),
+        check(CheckMark::Note, "perf counters not permitted (kernel.perf_event_paranoid=3)"),
     ]
 }
 

@@ -2,8 +2,8 @@
 
 use model::{Better, Fact, Verdict, VerdictKind};
 use report::block::{
-    Axis, Bar, Block, Callout, Cell, ChartKind, Check, Dot, Line, LinePoint, Map, MapRegion, MapSide, Mark,
-    Report, Scale, Side, Strip, Table,
+    Axis, Bar, Block, Callout, Cell, ChartKind, Check, CheckMark, Dot, Line, LinePoint, Map, MapRegion,
+    MapSide, Report, Scale, Side, Strip, Table,
 };
 
 use super::example::{chart, findings, node, report as example, section, table};
@@ -33,7 +33,7 @@ pub fn report() -> Report {
     report.sections.push(section("empty", "Empty charts", "", empty_charts()));
     report.title = format!("{text}{}", "A".repeat(1 << 20));
     (report.machine, report.subtitle) = (text.clone(), text.clone());
-    report.checks.push(Check { mark: Mark::Bad, text: text.clone() });
+    report.checks.push(Check { mark: CheckMark::Bad, text: text.clone() });
     report.json = serde_json::json!({ "host": report.title }).to_string();
     for section in &mut report.sections {
         (section.id, section.title) = (text.clone(), text.clone());
