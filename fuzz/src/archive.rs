@@ -15,6 +15,6 @@ pub fn archive(data: &[u8]) {
             let lines = machine.archive.iter().flat_map(|archive| &archive.contradictions);
             lines.for_each(|line| assert!(!line.contains('\n'), "a sentence of two lines: {line:?}"));
         }
-        Err(why) => assert!(why.contains("what can be read:"), "{why}"),
+        Err(why) => assert!(why.contains("Assay reads a folder or an archive"), "{why}"),
     }
 }

@@ -139,7 +139,7 @@ impl Other {
                 }
             }
         };
-        let thread = thread::spawn(work).context("cannot start a second thread")?;
+        let thread = thread::try_spawn(work).context("cannot start a second thread")?;
         Ok(Other { wanted, rounds, thread: Some(thread) })
     }
 

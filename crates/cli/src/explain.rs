@@ -22,12 +22,14 @@ mod topics;
 
 use topics::{HARNESS, TOPICS, Topic};
 
-/// Explain a benchmark, a rule, a verdict or how something is computed
+/// Explain a benchmark, a rule, a verdict or any word of a screen
 #[derive(clap::Args)]
 pub struct Args {
+    /// Name or word to explain [default: all names]
+    ///
     /// A group (memory), a benchmark (memory.latency), a rule (background-load), a verdict
     /// (imprecise), a grade (rough), a placement (same-cpu), a topic (harness), a word of a screen
-    /// ("left out") or of a symptom ("slow disk"); without it: all names
+    /// ("left out") or of a symptom ("slow disk").
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Source of a benchmark with the loops that it times, or of the harness

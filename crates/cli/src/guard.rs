@@ -181,8 +181,8 @@ fn placements(args: &Args) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// The number of runs request for, with a budget for all of them at their time limit and for the wait
-/// for a quiet host.
+/// The number of runs request for, with a budget for all of them at their time limit and for the
+/// wait for a quiet host.
 fn profile(args: &Args, placements: usize) -> anyhow::Result<Profile> {
     let waiting = match args.measure.patience() {
         Patience::Bounded(limit) => limit,

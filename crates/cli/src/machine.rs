@@ -34,8 +34,8 @@ Examples:
   assay machine --from db7.json.gz --json
   sudo dmidecode >db7.txt                memory modules need root:
   assay machine --dmi db7.txt            which slot on which channel, and what to move
---root takes archives of sosreport, supportconfig or insights (not unpacked), a folder with copies of /proc and \
-/sys, or printouts of dmidecode, hwinfo, lscpu, lshw -json, lstopo --of xml and numactl -H. Contradictions between \
+--root takes archives of sosreport, supportconfig or insights (not unpacked), a folder with copies of proc and \
+sys, or printouts of dmidecode, hwinfo, lscpu, lshw -json, lstopo --of xml and numactl -H. Contradictions between \
 sources are reported.
 --dmi takes all that dmidecode prints, a file of `dmidecode --dump-bin`, or a sosreport's folder. Without --from or \
 --root only the modules are shown.")]

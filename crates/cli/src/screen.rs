@@ -30,7 +30,7 @@ pub struct ScreenArgs {
     /// Key of each figure
     #[arg(long)]
     pub keys: bool,
-    /// Units of key figures, with commas: ns, us, GB/s, GiB/s, k/s, ...
+    /// Units of key figures, with commas between: ns, us, GB/s, GiB/s, k/s
     #[arg(long, value_name = "UNIT", value_delimiter = ',', value_parser = unit)]
     pub unit: Vec<String>,
     #[command(flatten)]

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn complaints_have_their_advice() {
         assert!(advice("OSError: [Errno 28] No space left on device").contains("--to"));
-        assert!(advice("Temporary failure in name resolution").contains("offline"));
+        assert!(advice("Temporary failure in name resolution").contains("--flink-home"));
         assert!(
             advice("ERROR: No matching distribution found for x").contains("this version does not exist")
         );

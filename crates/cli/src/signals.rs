@@ -27,7 +27,7 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
     let mut signals = signal_hook::iterator::Signals::new(&caught).context("cannot catch signals")?;
     let asked = Arc::clone(&flag);
     // A thread of the parent, which only waits while its children measure.
-    let waiting = thread::spawn(move || {
+    let waiting = thread::try_spawn(move || {
         let mut first = None;
         for _ in signals.forever() {
             match first {

@@ -164,8 +164,8 @@ fn beyond(form: Form, value: f64, limit: f64) -> bool {
     }
 }
 
-/// The highest possible value of a figure in its own unit (the lowest of a time), why, and where that
-/// is known from.
+/// The highest possible value of a figure in its own unit (the lowest of a time), why, and where
+/// that is known from.
 pub struct PhysicalLimit {
     pub value: f64,
     pub cause: String,

@@ -1,4 +1,5 @@
-//! What disk figures mean: whether they are the disk's own, what limits them, and whether they last.
+//! What disk figures mean: whether they are the disk's own, what limits them, and whether they
+//! last.
 
 mod cache;
 mod caps;

@@ -213,8 +213,8 @@ impl Diagnosis {
         readings::readings(&self.evidence())
     }
 
-    /// Spread of the core clock as a share of its median, from the 5th to the 95th percentile of the
-    /// readings after windows; `None` if there are too few.
+    /// Spread of the core clock as a share of its median, from the 5th to the 95th percentile of
+    /// the readings after windows; `None` if there are too few.
     pub fn clock_movement(&self) -> Option<f64> {
         clock::movement(&self.evidence()).map(|[low, middle, high]| (high - low) / middle)
     }
@@ -269,7 +269,8 @@ impl Diagnosis {
         self.run.measured_ms() / 1e3
     }
 
-    /// What makes two hosts peers, as label and value; a run that was slowed on purpose has no peers.
+    /// What makes two hosts peers, as label and value; a run that was slowed on purpose has no
+    /// peers.
     pub fn make_up(&self) -> Vec<(String, String)> {
         let planted = self.planted().map(|words| (PLANTED.to_string(), words));
         words::make_up(&self.machine).into_iter().chain(planted).collect()

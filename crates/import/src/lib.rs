@@ -1,5 +1,5 @@
-//! Foreign result files, read into series that can be compared with a run of Assay. Their verdict is
-//! `unverified`, because Assay did not watch the measurement.
+//! Foreign result files, read into series that can be compared with a run of Assay. Their verdict
+//! is `unverified`, because Assay did not watch the measurement.
 //!
 //! A file is recognised by its text, never by its name. Nothing is dropped in silence: a cell
 //! without a number becomes a series without a value and with the reason, and what could not be

@@ -16,8 +16,8 @@ pub struct SweepLock {
 }
 
 impl Knobs {
-    /// Takes the lock for the one sweep of this host, of any user. A synthetic tree, or a journal in
-    /// another place, has its own lock. It is an error if another sweep runs.
+    /// Takes the lock for the one sweep of this host, of any user. A synthetic tree, or a journal
+    /// in another place, has its own lock. It is an error if another sweep runs.
     pub fn lock_sweeps(&self) -> anyhow::Result<SweepLock> {
         let usual = self.root == Path::new("/") && std::env::var_os(super::STATE_VARIABLE).is_none();
         // An abstract socket name: any user may take it, and the kernel frees it with its owner.

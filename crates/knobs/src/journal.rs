@@ -171,8 +171,8 @@ impl Store {
         }
     }
 
-    /// Replaces the journal and syncs it to disk. Without entries it is removed, with any half-written
-    /// successor.
+    /// Replaces the journal and syncs it to disk. Without entries it is removed, with any
+    /// half-written successor.
     pub fn write(&self, journal: &Journal) -> anyhow::Result<()> {
         let path = self.file();
         let fresh = self.0.join("knobs.json.new");

@@ -1,9 +1,9 @@
-//! Kernel settings (knobs): one name each, the file of the running kernel behind it, and the promise
-//! that every change is restored.
+//! Kernel settings (knobs): one name each, the file of the running kernel behind it, and the
+//! promise that every change is restored.
 //!
 //! A change is in a journal on disk before it is made. It is undone when the session ends, by a
-//! watchdog process after a kill, by `assay restore`, or by the next run: in the same boot only, and
-//! only if the value is still Assay's. Knobs are rows of [`table`].
+//! watchdog process after a kill, by `assay restore`, or by the next run: in the same boot only,
+//! and only if the value is still Assay's. Knobs are rows of [`table`].
 //!
 //! Invariant: each change is in the journal first, and is restored.
 
@@ -33,8 +33,8 @@ use table::{Form, Named};
 /// Names the folder of the journal, for tests and for systems whose usual place cannot be written.
 const STATE_VARIABLE: &str = "ASSAY_STATE";
 const CPUS: &str = "/sys/devices/system/cpu";
-/// Attempts to write or lock: the kernel refuses to switch CPUs while it suspends or replugs others,
-/// and a lock's last holder may be about to end.
+/// Attempts to write or lock: the kernel refuses to switch CPUs while it suspends or replugs
+/// others, and a lock's last holder may be about to end.
 const TRIES: u32 = 20;
 const TRIES_AFTER_A_KILL: u32 = 300;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
@@ -122,7 +122,8 @@ impl Knobs {
         self.text("/proc/sys/kernel/random/boot_id").ok()
     }
 
-    /// The files of a setting on this kernel; an error says why it has none, and what to use instead.
+    /// The files of a setting on this kernel; an error says why it has none, and what to use
+    /// instead.
     pub fn locate(&self, name: &str) -> Result<Located, String> {
         let named = Named::of(name).ok_or_else(|| unknown(name))?;
         let kernel = self.text("/proc/sys/kernel/osrelease").ok();
@@ -275,8 +276,8 @@ impl Knobs {
     fn write(&self, file: &str, form: &Form, value: &str) -> io::Result<()> {
         let path = self.path(file);
         if self.root != Path::new("/") {
-            // The kernel takes a value atomically. A file of a synthetic tree is replaced, so that a
-            // kill never leaves it empty.
+            // The kernel takes a value atomically. A file of a synthetic tree is replaced, so that
+            // a kill never leaves it empty.
             let before = fs::read_to_string(&path)?;
             let fresh = path.with_extension("assay-new");
             fs::write(&fresh, form.text_after(&before, value))?;
@@ -296,8 +297,8 @@ impl Knobs {
         }
     }
 
-    /// Restores what an ended session left changed, and returns a sentence per setting. It is an error
-    /// if a live session has settings changed, or something could not be restored.
+    /// Restores what an ended session left changed, and returns a sentence per setting. It is an
+    /// error if a live session has settings changed, or something could not be restored.
     pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
         if let Some(journal) = self.journal_of_root() {
             bail!(

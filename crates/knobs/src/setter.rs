@@ -45,8 +45,8 @@ impl KnobSetter {
         KnobSetter { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Sets exactly these knobs and restores all others that it changed before. Returns each change as
-    /// a phrase.
+    /// Sets exactly these knobs and restores all others that it changed before. Returns each change
+    /// as a phrase.
     pub fn set(&self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
         lock(&self.state).set(wanted)
     }

@@ -1,5 +1,5 @@
-//! Settings of Assay's own tasks: slice and policy, which child processes inherit. They need no root
-//! and affect no other process.
+//! Settings of Assay's own tasks: slice and policy, which child processes inherit. They need no
+//! root and affect no other process.
 
 use std::collections::BTreeMap;
 

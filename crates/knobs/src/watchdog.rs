@@ -19,8 +19,8 @@ const MAX_LEAVE_WAIT: Duration = Duration::from_secs(2);
 const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
 
-/// The session's side: the watchdog waits while this exists. The kernel closes the pipe between them
-/// when the session dies.
+/// The session's side: the watchdog waits while this exists. The kernel closes the pipe between
+/// them when the session dies.
 #[derive(Debug)]
 pub struct Watchdog {
     child: Child,

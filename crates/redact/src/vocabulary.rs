@@ -28,7 +28,9 @@ impl Vocabulary {
     /// Of the words (one a line) that the crates below have, which measure and judge, and of those
     /// that the others have, which show.
     pub fn new(judging: &str, showing: &str) -> Vocabulary {
-        let mut known: HashSet<String> = judging.lines().map(str::to_string).collect();
+        // Names such as `lateness_p50` make their parts known: texts of earlier versions have them.
+        let parts = judging.lines().flat_map(|line| line.split('_'));
+        let mut known: HashSet<String> = judging.lines().chain(parts).map(str::to_string).collect();
         let mut add = |text: &str| known.extend(words(text).map(str::to_lowercase));
         add(KERNEL);
         for error in 1..ERRORS {

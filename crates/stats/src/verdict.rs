@@ -295,7 +295,7 @@ mod tests {
         assert!(wide > narrow);
         let (verdict, _) = judge(&judgement);
         assert_eq!(verdict.kind, VerdictKind::TrustedWithCause, "{verdict:?}");
-        let words = "2 of 2 outliers explained, mostly by steal time; without them ";
+        let words = "2 of 2 outliers explained, mostly by steal; without them ";
         assert!(verdict.reason.starts_with(words), "{}", verdict.reason);
     }
 }

@@ -13,7 +13,7 @@ use std::ptr;
 
 /// Starts a helper thread. If the kernel refuses another task, returns an error
 /// (`std::thread::spawn` would panic).
-pub fn spawn<Answer: Send + 'static>(
+pub fn try_spawn<Answer: Send + 'static>(
     work: impl FnOnce() -> Answer + Send + 'static,
 ) -> io::Result<std::thread::JoinHandle<Answer>> {
     std::thread::Builder::new().spawn(work)

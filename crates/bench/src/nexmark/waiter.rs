@@ -53,7 +53,7 @@ impl Waiter {
         mut look: impl FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Answer> {
         let (sender, receiver) = channel();
-        thread::spawn(move || sender.send(call()))
+        thread::try_spawn(move || sender.send(call()))
             .context("cannot start a thread that waits for Flink's answer")?;
         loop {
             self.check()?;

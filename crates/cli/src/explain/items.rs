@@ -198,7 +198,11 @@ pub fn paths(code: &str) -> Vec<Path> {
     let mut paths: Vec<Path> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let before = at.checked_sub(1).map(|at| tokens[at].0);
+        let token_before = |steps: usize| at.checked_sub(steps).map(|at| tokens[at].0);
+        let before = token_before(1);
+        // After two dots stands the base of a struct or the end of a range, no field.
+        let is_dot = |token: Option<Token>| token == Some(Token::Mark('.'));
+        let is_after_dot = is_dot(before) && !is_dot(token_before(2));
         let Token::Word(first) = tokens[at].0 else {
             at += 1;
             continue;
@@ -215,7 +219,7 @@ pub fn paths(code: &str) -> Vec<Path> {
         let is_declaring = |word: &str| DECLARING.contains(&word);
         let declared = match before {
             Some(Token::Word(word)) => is_declaring(word),
-            before => before == Some(Token::Mark('.')),
+            _ => is_after_dot,
         };
         if !is_field && !declared && !is_declaring(first) {
             paths.push(path);

@@ -230,10 +230,10 @@ const LABELS: &[Label] = &[
         "The facts of the machine; `that host` is one that --root or --from describes.",
     ),
     label(
-        &["sources", "read from", "only counted", "not told"],
+        &["sources", "read from", "only counted", "missing"],
         MACHINE,
         "Where the facts come from: whose printout or archive was read (`read from`), what it only counts without naming each \
-         (`only counted`), what it leaves out (`not told`), and where two of its files contradict each other (`sources`).",
+         (`only counted`), what it leaves out (`missing`), and where two of its files contradict each other (`sources`).",
     ),
     label(
         &["processor", "cpus", "caches", "numa"],

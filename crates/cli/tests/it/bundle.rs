@@ -139,7 +139,7 @@ fn one_original_has_one_name_in_all_runs() {
 
     // Verbs take it as a folder of runs.
     let ended = on_file("diagnose", &out, "");
-    ended.says(&["holds 2 runs; name one of them"]).expect(3);
+    ended.says(&["has 2 runs; name one of them"]).expect(3);
     let member = files.keys().find(|name| name.ends_with(".jsonl.gz")).expect("a run");
     let member = out.join(Path::new(member).file_name().expect("a name"));
     let host = diagnosed(&member)["host"].to_string();

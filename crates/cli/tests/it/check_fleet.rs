@@ -198,11 +198,10 @@ fn a_host_that_is_slower_than_its_peers_is_rejected_and_few_hosts_decide_nothing
     }
     let (code, text, _) = hosts.check(&[&fleet], PEERS, &["--brief"]);
     assert!(code == 1 && text.ends_with("12 runs: REJECT: 11 accepted, 1 rejected.\n"), "{text}");
-    // Alone it is held against nobody; with the runs that the spec names it is, and not against
-    // itself.
+    // Alone it has no peers. With the runs that the spec names it has, and it is not its own peer.
     let one = hosts.put("one.ndjson", &line(4));
     let alone = beside_peers(&hosts.outcomes(&[&one], PEERS, &[]));
-    assert!(alone[0].1 == "undecided" && alone[0].2.contains("8 are needed"), "{alone:?}");
+    assert!(alone[0].1 == "undecided" && alone[0].2.contains("peers need 8 hosts"), "{alone:?}");
     let named = format!("{PEERS}runs = \"fleet.ndjson\"\n");
     let beside = beside_peers(&hosts.outcomes(&[&one], &named, &[]));
     assert!(beside[0].1 == "missed" && beside[0].2.contains("behind its 11 peers"), "{beside:?}");

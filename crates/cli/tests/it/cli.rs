@@ -137,7 +137,7 @@ fn files_that_are_no_runs_are_told_apart() {
         (file("text", "hello\n"), "not the header"),
         (file("other", "{\"a\":1}\n"), "not the header"),
         (file("newer", "{\"header\":{\"schema\":99}}\n"), "newer Assay"),
-        (file("partial", "{\"header\":{\"schema\":1}}\n"), "cannot be understood"),
+        (file("partial", "{\"header\":{\"schema\":1}}\n"), "its header has unknown content"),
         (dir.path().join("missing").to_string_lossy().into_owned(), "cannot open"),
     ];
     for (path, words) in cases {

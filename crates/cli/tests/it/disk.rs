@@ -300,7 +300,7 @@ fn a_device_is_asked_for_and_only_read() {
         &format!("--only disk --device {path} --device-write --confirm {name}"),
         &["OVERWRITES IT", &format!("erase {name}")],
     );
-    refused("--only disk --device /dev/null --confirm null", &["no block device"]);
+    refused("--only disk --device /dev/null --confirm null", &["not a block device"]);
     refused("--only disk --device /nowhere --confirm nowhere", &["cannot access"]);
     let before = checksum(&device.image());
     quick(out.path(), &format!("--only disk --device {path} --confirm {name}"));

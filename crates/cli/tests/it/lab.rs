@@ -276,7 +276,7 @@ fn one_node_has_nothing_to_compare() {
     }
     let remote: Vec<&Planned> = plan.iter().filter(|planned| is_remote_memory(planned)).collect();
     let one_node =
-        |planned: &&Planned| planned.unmet.as_ref().is_some_and(|why| why.contains("one NUMA node"));
+        |planned: &&Planned| planned.unmet.as_ref().is_some_and(|why| why.contains("second NUMA node"));
     assert!(!remote.is_empty() && remote.iter().all(one_node), "{remote:?}");
 }
 

@@ -102,7 +102,7 @@ fn summaries_stand_for_their_runs() {
     };
     let (by_summary, by_run) = (metric(&against(Path::new(&first))), metric(&against(&one)));
     assert!((by_summary / by_run - 1.0).abs() < 1e-6, "{by_summary} {by_run}");
-    verb(&["compare"], &[&fleet, &other]).expect(3).says(&["not one result", "#1"]);
+    verb(&["compare"], &[&fleet, &other]).expect(3).says(&["its summaries are not alike", "#1"]);
     verb(&["summary"], &[&fleet.with_extension("missing")]).expect(3).says(&["no run has a summary"]);
 }
 

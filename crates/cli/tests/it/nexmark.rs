@@ -95,7 +95,7 @@ fn what_is_missing_is_said_with_what_to_do() {
     says(none.arg(&java), &["--flink-home /nowhere: not a Flink distribution"]);
     let mut runtime = stage.run("--java");
     runtime.arg(&java).arg("--flink-home").arg(stage.path("flink")).env("PATH", "/nowhere");
-    says(runtime.env("XDG_CACHE_HOME", stage.path("cache")), &["no javac is found", "--nexmark-jar"]);
+    says(runtime.env("XDG_CACHE_HOME", stage.path("cache")), &["no javac next to", "--nexmark-jar"]);
     let mut jar = stage.staged("");
     fs::remove_file(stage.path("program.jar")).expect("it is there");
     says(&mut jar, &["--nexmark-jar", "no such file"]);

@@ -156,5 +156,5 @@ fn a_tree_of_nonsense_is_measured_on_all_the_same() {
     let words = "--quick --force --only selftest.steady";
     end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
     let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
-    assert!(!text.contains('\u{1b}') && text.contains("temperature, processor: not available"), "{text}");
+    assert!(!text.contains('\u{1b}') && text.contains("temperature, processor is not available"), "{text}");
 }

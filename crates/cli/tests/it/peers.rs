@@ -164,7 +164,7 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
     let left_out: Vec<&str> =
         found["left_out"].as_array().expect("files").iter().filter_map(|one| one["why"].as_str()).collect();
     assert_eq!(left_out.len(), 4, "{left_out:?}");
-    for why in ["cut off", "is incomplete", "not a format that Assay knows", "newer Assay"] {
+    for why in ["cut off", "did not finish", "not a format that Assay knows", "newer Assay"] {
         assert!(left_out.iter().any(|one| one.contains(why)), "{why}: {left_out:?}");
     }
     let warnings = found["warnings"].to_string();

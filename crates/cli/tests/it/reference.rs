@@ -99,7 +99,7 @@ fn a_run_that_is_kept_is_asked_first() {
     // A table that was damaged is named, and the others count.
     fs::write(&kept, "metric,low\nx,y\n").expect("written");
     let (code, text, error) = reference(own.path(), &["show", "core-clock", "--run", one]);
-    assert!(code == 0 && error.contains("db class 2026.csv is left out"), "{text}{error}");
+    assert!(code == 0 && error.contains("db class 2026.csv is ignored"), "{text}{error}");
 }
 
 #[test]

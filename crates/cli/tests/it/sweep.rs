@@ -89,7 +89,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (steady, "--knob slice_ns=1ms,,2ms", "not \"\""),
         (steady, "--knob slice_ns=2ms..1ms:4", "from a smaller number to a larger one"),
         (steady, "--knob slice_ns=1ms..2ms:1", "a range has 2 to 200 values"),
-        (steady, "--knob slice_ns=1ms..2ms:many", "\"many\" is no number of values"),
+        (steady, "--knob slice_ns=1ms..2ms:many", "\"many\" is not a number of values"),
         (steady, "--knob slice_ns=0..2ms:log4", "a logarithmic range begins above 0"),
         (steady, "--knob policy=other..batch", "a range needs numbers, not \"other\""),
         (steady, "--knob policy=other,batch --knob policy=batch", "the setting policy is given twice"),
@@ -189,9 +189,9 @@ fn a_budget_decides_the_passes_and_too_short_a_one_is_refused() {
         let ended = end(&mut sweep_below(&tree, out.path(), &format!("{words} --dry-run {budget}")));
         ended.expect(0).out.lines().next().unwrap_or_default().to_string()
     };
-    assert!(dry("").contains("4 passes or more"), "{}", dry(""));
-    assert!(dry("--budget 3s").contains("2 passes or more"), "{}", dry("--budget 3s"));
-    assert!(dry("--budget 10m").contains("4 passes or more"), "{}", dry("--budget 10m"));
+    assert!(dry("").contains("at least 4 passes"), "{}", dry(""));
+    assert!(dry("--budget 3s").contains("at least 2 passes"), "{}", dry("--budget 3s"));
+    assert!(dry("--budget 10m").contains("at least 4 passes"), "{}", dry("--budget 10m"));
 }
 
 /// A sweep with invented samples: two task knobs, the response beside, two facets.

@@ -193,7 +193,7 @@ fn each_outcome_has_its_exit_code_and_run_files_say_what_their_summaries_say() {
         &["CANNOT TELL", "Still needed: 1 run of `assay run --profile quick`"],
     );
     shows(trend(&["--since", "2026-11-20"], &[&lines]).expect(4), &["CANNOT TELL", "there are 5"]);
-    trend(&["--since", "2027-01-01"], &[&lines]).expect(3).says(&["no run", "since 2027-01-01"]);
+    trend(&["--since", "2027-01-01"], &[&lines]).expect(3).says(&["no usable run", "since 2027-01-01"]);
     trend(&["--since", "yesterday"], &[&lines]).expect(2).says(&["2026-11-01"]);
     shows(trend(&["--profile", "full"], &[&lines]).expect(4), &["there is none", "profile quick (22 runs)"]);
 }
@@ -221,7 +221,7 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     fs::write(runs.join("torn.assay.jsonl"), "{\"header\"").expect("written");
     let here = |words: &[&str]| end(assay().arg("trend").args(words).current_dir(made.folder.path()));
     let ended = here(&[]);
-    ended.expect(0).says(&["1 result could not be used", "torn.assay.jsonl"]);
+    ended.expect(0).says(&["1 result cannot be used", "torn.assay.jsonl"]);
     here(&["db1"]).expect(0);
     // Results of the same host on other CPUs are not compared.
     for own in &mut all[..4] {

@@ -70,7 +70,7 @@ const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
     ("diagnose/network/loss.rs", &["sent", "bandwidth"]),
     ("report/sections/guard.rs", &["migrations", "faults", "tasks", "command"]),
     ("report/sections/memory_map.rs", &["physical", "node"]),
-    ("report/sections/nexmark.rs", &["late", "others", "load"]),
+    ("report/sections/nexmark.rs", &["late", "load"]),
     ("report/sections/nexmark/charts.rs", &["attainment", "cpu", "load", "rate"]),
     ("report/sections/rate.rs", &["rate"]),
     ("report/sections/smt/capacity/charts.rs", &["clock", "cpu", "level", "performance", "attainment"]),

@@ -8,7 +8,7 @@ use model::{Fact, Finding, FindingDraft, Severity};
 
 pub const LOSS: Rule = Rule {
     id: ids::rule::NETWORK_LOSS,
-    title: "Packets were lost or arrived out of order",
+    title: "Messages or packets were lost or arrived out of order",
     topic: "packet loss",
     meaning: "Nothing slows UDP down: a sender that is faster than the receiver loses what the socket cannot \
         keep. That is no fault of the network. Loss on the path, at a rate that both ends can handle, is.",

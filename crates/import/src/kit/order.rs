@@ -42,8 +42,8 @@ pub fn check(result: &mut Imported) {
     }
 }
 
-/// The values of a percentile that are above those of a higher one. Equally many values are compared
-/// run by run, else only the least of one with the largest of the other.
+/// The values of a percentile that are above those of a higher one. Equally many values are
+/// compared run by run, else only the least of one with the largest of the other.
 fn contradiction(low: &Percentile, high: &Percentile) -> Option<Fact> {
     let values = |one: &Percentile| one.figure.judged.series.values().concat();
     let (lows, highs) = (values(low), values(high));

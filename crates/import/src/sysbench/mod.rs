@@ -67,8 +67,8 @@ const HEADLINES: [&str; 7] = ["events", "bandwidth", "time", "reads", "writes", 
 const EITHER: [&str; 5] = ["reads", "writes", "fsyncs", "read_rate", "write_rate"];
 const LATENCIES: [(&str, &str); 3] =
     [("min", "latency_min"), ("mean", "latency_mean"), ("max", "latency_max")];
-/// Options that change what is measured and that the text does not print: name, as what it stands in
-/// a key, and its default.
+/// Options that change what is measured and that the text does not print: name, as what it stands
+/// in a key, and its default.
 const OPTIONS: [(&str, &str, &str); 12] = [
     ("--memory-access-mode", "access", "seq"),
     ("--memory-hugetlb", "hugetlb", "off"),

@@ -48,7 +48,7 @@ impl Table {
             .filter(|score| score.is_finite());
         match (self.score, recomputed) {
             (Some(printed), Some(found)) if (printed - found).abs() > self.tolerance(found) => {
-                remarks.push(format!("it prints the score {printed:.1}, but its rows give {found:.1}"));
+                remarks.push(format!("it prints the score {printed:.1}, and its rows give {found:.1}"));
             }
             (Some(_), None) => remarks.push("its score cannot be recomputed from its rows".to_string()),
             (None, _) => remarks.push("it prints no score: the file ends before, or was cut".to_string()),

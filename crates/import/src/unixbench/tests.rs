@@ -207,7 +207,7 @@ fn damage_is_said() {
     );
     assert_ne!(score, report());
     let found = one(&score);
-    assert!(says(&found, "prints the score 230.0, but its rows give 200.0"), "{:?}", found.remarks);
+    assert!(says(&found, "prints the score 230.0, and its rows give 200.0"), "{:?}", found.remarks);
     assert!(reason(&found, "index@free?copies=1").contains("230.0"));
     assert_eq!(median(&found, "index@free?copies=4"), Some(400.0));
     // A row that disagrees with the line of its test, and one whose index is another.

@@ -1,5 +1,5 @@
-//! Two commands, alternating, on a machine that drifts and whose clock moves between executions; and
-//! both at once on two CPUs, where others disturb.
+//! Two commands, alternating, on a machine that drifts and whose clock moves between executions;
+//! and both at once on two CPUs, where others disturb.
 
 use fastrand::Rng;
 

@@ -216,7 +216,7 @@ fn time_line(wakes: &[WakeUp]) -> String {
     let longest = wakes.iter().filter_map(of).map(whole).fold(0.0, f64::max);
     let name_width = wakes.iter().map(|wake| wake.name.chars().count()).max().unwrap_or(0);
     let mut lines = vec![format!(
-        "a wake-up: waking ▓  waiting ░  switching █   up to {}\n(waking includes the switch if the woken task preempts)",
+        "wake-up: waking ▓  waiting ░  switching █   up to {}\n(waking includes the switch if the woken task preempts)",
         figure(longest, "us")
     )];
     for wake in wakes {

@@ -198,7 +198,7 @@ mod tests {
             "1 of 1 the same",
             "Nothing was measured with SMT off",
             "SMT off, 1 case (this machine has no SMT)",
-            "nothing is said of SMT on or off",
+            "SMT on or off is open",
         ] {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");
         }

@@ -459,7 +459,7 @@ mod tests {
             verdict[2] = Cell::Verdict(Verdict::new(VerdictKind::Imprecise, reason));
             let text = squeezed(&super::render(&table(vec![verdict]), style));
             // Whole, or without it.
-            assert_eq!(text.contains("±8.3 %"), text.contains("±8.3 % at 95 % with 10 processes"), "{text}");
+            assert_eq!(text.contains("±8.3 %"), text.contains("±8.3 % from 10 passes"), "{text}");
         }
     }
 

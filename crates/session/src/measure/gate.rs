@@ -207,7 +207,7 @@ mod tests {
             assert!(why.contains(word), "{word}: {why}");
         };
         check(Conditions { busy_ms: Some(500.0), ..quiet() }, "other processes use 49 %");
-        check(Conditions { steal_ms: Some(40.0), ..quiet() }, "hypervisor takes 2.0 %");
+        check(Conditions { steal_ms: Some(40.0), ..quiet() }, "steal takes 2.0 %");
         check(Conditions { psi_cpu_ms: Some(300.0), ..quiet() }, "wait for a CPU 30 %");
         check(Conditions { swapped_pages: Some(1.0), ..quiet() }, "swapped");
         check(Conditions { throttled_ms: Some(1.0), ..quiet() }, "quota");

@@ -196,7 +196,8 @@ mod tests {
         assert_eq!(unmet(&plan, siblings), None);
         assert!(unmet(&plan, &format!("{siblings}!smt=off")).is_some_and(|why| why.contains("goes offline")));
         assert!(
-            unmet(&plan, &format!("{siblings}+beside-spinner")).is_some_and(|why| why.contains("itself"))
+            unmet(&plan, &format!("{siblings}+beside-spinner"))
+                .is_some_and(|why| why.contains("runs a task of the benchmark"))
         );
     }
 

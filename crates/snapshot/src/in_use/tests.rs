@@ -9,8 +9,8 @@ use super::*;
 #[test]
 fn what_is_no_device_is_refused() {
     let refused = |path: &str| node(Path::new(path)).expect_err("refused");
-    assert!(refused("/").contains("no block device"));
-    assert!(refused("/dev/null").contains("no block device"));
+    assert!(refused("/").contains("not a block device"));
+    assert!(refused("/dev/null").contains("not a block device"));
     assert!(refused("/nowhere/at/all").contains("cannot access"));
 }
 
@@ -146,7 +146,7 @@ fn one_disk_by_two_ways_is_one() {
         let asked = KernelQueries { claimed: &|name| name == "one2", ..NOTHING };
         let users = tree.users_asked("two2", &asked);
         assert!(
-            users.iter().any(|user| user.contains("one2") && user.contains("himself alone")),
+            users.iter().any(|user| user.contains("one2") && user.contains("exclusively in another process")),
             "{users:?}"
         );
     }
@@ -336,10 +336,10 @@ fn who_has_a_file_open_or_mapped_is_named() {
     tree.file("proc/42/comm", "mapper\n");
     let line = format!("7f00-7f01 rw-s 00000000 {} {} /images/one\n", hexadecimal(meta.dev()), meta.ino());
     tree.file("proc/42/maps", &format!("7e00-7e01 rw-p 00000000 00:00 0 [heap]\n{line}"));
-    tree.only("loop0", &["it is used by process 41 (opener)", "it is used by process 42 (mapper)"]);
-    // Whoever asks holds it himself.
+    tree.only("loop0", &["it is open in process 41 (opener)", "it is open in process 42 (mapper)"]);
+    // The asking process has it open itself.
     let own = tree.folder.path().join("proc/self");
     fs::remove_dir_all(&own).expect("removed");
     symlink("41", own).expect("a link");
-    tree.only("loop0", &["it is used by process 42 (mapper)"]);
+    tree.only("loop0", &["it is open in process 42 (mapper)"]);
 }

@@ -1,8 +1,9 @@
-//! Hypothesis tests over all observations of a sweep: does each knob matter, does the metric rise or
-//! fall along an ordered knob, do the knobs interact.
+//! Hypothesis tests over all observations of a sweep: does each knob matter, does the metric rise
+//! or fall along an ordered knob, do the knobs interact.
 //!
-//! A knob's own hypotheses are tested by permutation within a pass and within one value of the other
-//! knob. So the other knob and the host's changes from pass to pass add no noise: the test is exact.
+//! A knob's own hypotheses are tested by permutation within a pass and within one value of the
+//! other knob. So the other knob and the host's changes from pass to pass add no noise: the test is
+//! exact.
 //!
 //! Any two cells: several statistics count together ([`Exchanged::jointly`]). All statements
 //! together err in at most 5 % ([`closed`]).
@@ -278,10 +279,9 @@ impl Exchanged {
     }
 
     /// p that nothing is larger than exchange makes it, over several statistics of the sums
-    /// together and of each alone. Interaction the smallest of their p, each over its weight, is held
-    /// against what exchange makes of that (Westfall and Young,
-    /// *Resampling-based multiple testing*, 1993): exact, however the statistics depend on each
-    /// other.
+    /// together and of each alone. Interaction the smallest of their p, each over its weight, is
+    /// held against what exchange makes of that (Westfall and Young, *Resampling-based multiple
+    /// testing*, 1993): exact, however the statistics depend on each other.
     fn jointly<const N: usize>(
         &self,
         seed: u64,

@@ -206,7 +206,7 @@ fn results_without_anything_in_common_say_what_they_hold() {
         let said = words(&text);
         assert!(said.contains("No conclusion: nothing in A is also in B. A has 9 figures (iperf3"), "{text}");
         assert!(
-            said.contains("B holds 4 figures (STREAM Copy, STREAM Scale, STREAM Add and 1 more)"),
+            said.contains("B has 4 figures (STREAM Copy, STREAM Scale, STREAM Add and 1 more)"),
             "{text}"
         );
         assert!(said.contains("Compare results of one tool") && said.ends_with("exit 4"), "{text}");

@@ -132,7 +132,7 @@ fn a_child_that_hangs_is_ended_and_not_tried_again() {
     assert_eq!(hung.len(), 1);
     assert!(matches!(&hung[0].reason, Some(Reason::TimedOut(why)) if why.contains("6 s")), "{:?}", hung[0]);
     assert!(hung[0].conditions.wall_ms >= 6000.0, "{:?}", hung[0].conditions);
-    assert!(outcome.faulty()["reason"].as_str().is_some_and(|reason| reason.contains("no end after 6 s")));
+    assert!(outcome.faulty()["reason"].as_str().is_some_and(|reason| reason.contains("killed after 6 s")));
     assert_eq!(findings(&outcome.results, "failed-case").len(), 1);
 }
 

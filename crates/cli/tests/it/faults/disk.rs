@@ -35,7 +35,7 @@ fn the_disk_fills_while_measuring() {
     let ended = end(&mut run_into(mount.path(), &words));
     let file = run_file(mount.path());
     let name = file.display().to_string();
-    ended.expect(3).says(&[&name, "No space left", "is safe", "free space and run the same command again"]);
+    ended.expect(3).says(&[&name, "No space left", "are safe", "free space and run the same command again"]);
     let left = read(&file);
     assert!(!left.visits.is_empty() && left.visits.len() < whole.visits.len(), "{}", left.visits.len());
     assert_eq!(left.visits, whole.visits[..left.visits.len()]);
@@ -78,7 +78,7 @@ fn the_disk_is_full_before_anything_is_measured() {
     let Some(mount) = small("the_disk_is_full_before_anything_is_measured") else { return };
     mount.fill(8192);
     let ended = end(&mut run_into(mount.path(), &pretended("selftest.steady")));
-    ended.expect(3).says(&["nothing was measured", "No space left", "make room"]);
+    ended.expect(3).says(&["nothing was measured", "No space left", "free space"]);
     mount.make_room();
     assert_eq!(fs::read_dir(mount.path()).expect("a folder").count(), 0, "half a header was left");
 }
@@ -100,7 +100,7 @@ fn a_limit_of_file_sizes_is_like_a_full_disk() {
     let header = text.lines().next().map_or(0, str::len);
     fs::remove_file(&file).expect("removed");
     let limit = format!("--fsize={}", header + 1500);
-    end(&mut wrapped(&["prlimit", &limit], &run)).expect(3).says(&["File too large", "make room"]);
+    end(&mut wrapped(&["prlimit", &limit], &run)).expect(3).says(&["File too large", "free space"]);
     let left = read(&run_file(dir.path())).visits;
     assert!(!left.is_empty() && left.len() < whole.len(), "{}", left.len());
     assert_eq!(left, whole[..left.len()]);

@@ -125,7 +125,7 @@ fn two_runs_in_one_file_are_not_mixed() {
     for (name, first, visits) in [("same", &text, alone.visits.len()), ("longer", &short, 3)] {
         let run = read(&lines.write(name, format!("{first}{text}")));
         assert_eq!(run.visits.len(), visits, "{name}");
-        assert!(run.damage.len() == 1 && run.damage[0].contains("another run begins"), "{:?}", run.damage);
+        assert!(run.damage.len() == 1 && run.damage[0].contains("another run starts"), "{:?}", run.damage);
     }
     // A visit that stands there twice counts once.
     let visit = lines.visits()[1];

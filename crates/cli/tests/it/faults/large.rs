@@ -108,7 +108,7 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     let (visits, said) = last(&nonsense, Limits { unreadable_lines: 20, ..usual() });
     assert!(visits == 40 && said.contains("everything after line 61 was left out: 20 lines"), "{said}");
     let (visits, said) = last(&nonsense, Limits { unreadable_bytes: 19, ..usual() });
-    assert!(visits == 40 && said.contains("given up after 10000 or 19 bytes"), "{said}");
+    assert!(visits == 40 && said.contains("the limit is 10000 or 19 bytes"), "{said}");
     let events = with(&"{\"event\":{\"at_ms\":1,\"kind\":\"k\",\"text\":\"t\"}}\n".repeat(30));
     let (visits, said) = last(&events, Limits { others: 20, ..usual() });
     assert!(visits == 40 && said.contains("20 lines before it are no visits"), "{said}");
@@ -250,12 +250,12 @@ fn a_bomb_is_refused() {
     packed.finish().expect("packed");
     for (verb, code) in [("diagnose", 3), ("report", 3), ("peers", 3)] {
         let ended = in_little_memory(crate::assay().arg(verb).arg(&bomb));
-        ended.expect(code).says(&["bomb.assay.jsonl.gz", "unpack to more than 200 times as much"]);
+        ended.expect(code).says(&["bomb.assay.jsonl.gz", "unpack to more than 200 times their size"]);
     }
     for words in [[&bomb, &bomb].map(|file| file.as_os_str()), ["--from".as_ref(), bomb.as_os_str()]] {
         let verb = if words[0] == "--from" { "utilization" } else { "compare" };
         let ended = in_little_memory(crate::assay().arg(verb).args(words));
-        ended.expect(3).says(&["bomb.assay.jsonl.gz", "unpack to more than 200 times as much"]);
+        ended.expect(3).says(&["bomb.assay.jsonl.gz", "unpack to more than 200 times their size"]);
     }
 }
 

@@ -155,8 +155,8 @@ fn files_that_are_none_are_told_apart() {
         said
     };
     assert!(said("nothing", b"").contains("empty"));
-    assert!(said("notes.txt", b"Memory: 4 modules\n").contains("neither"));
-    assert!(said("random", &[0x9c; 300]).contains("neither"));
+    assert!(said("notes.txt", b"Memory: 4 modules\n").contains("is not from dmidecode"));
+    assert!(said("random", &[0x9c; 300]).contains("is not from dmidecode"));
     assert!(said("denied", b"# dmidecode 3.3\n/dev/mem: Permission denied\n").contains("as root"));
     let missing = run(&["--dmi", "/nonexistent/dmi.txt"]);
     assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot open"));
@@ -234,7 +234,7 @@ fn printouts_that_were_judged_wrong() {
     let path = scratch.path().join("filtered");
     fs::write(&path, &text).expect("written");
     let shown = super::text("--dmi", &path);
-    assert!(shown.contains("4 of 8 slots filled, 4 not told"), "{shown}");
+    assert!(shown.contains("4 of 8 slots filled, 4 unreported"), "{shown}");
     assert_eq!(verdict(&judged(&text)), Value::Null);
 
     // A new processor, and one that nobody knows.

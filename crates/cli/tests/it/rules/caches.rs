@@ -96,7 +96,9 @@ fn a_share_of_what_is_told() -> Value {
     );
     // Blocks are called by what was measured, and that is said.
     let shown = run.shown().split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in [" by the ladder, others", "read, 256 MiB (memory)", "random, 128 MiB (memory)"] {
+    for words in
+        [" as measured, others as the kernel reports", "read, 256 MiB (memory)", "random, 128 MiB (memory)"]
+    {
         assert!(shown.contains(words), "{words:?} is missing in {shown}");
     }
     results

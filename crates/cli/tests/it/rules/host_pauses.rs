@@ -121,9 +121,9 @@ pub fn cpus_that_a_host_leaves() -> Vec<Case> {
 #[test]
 fn metal_has_rows_of_its_own_and_none_of_a_host() {
     for (name, nodes, caches) in [
-        ("x86_64-epyc_7451", "4 a socket", "8 last-level caches a socket: consistent with NPS4"),
-        ("memorysidecaches", "2 a socket", "1 last-level cache a socket: consistent with SNC2"),
-        ("32intel64-2p8co2t+8ve", "off", "one node and 1 last-level cache a socket"),
+        ("x86_64-epyc_7451", "4 per socket", "8 last-level caches per socket: consistent with NPS4"),
+        ("memorysidecaches", "2 per socket", "1 last-level cache per socket: consistent with SNC2"),
+        ("32intel64-2p8co2t+8ve", "off", "one node and 1 last-level cache per socket"),
     ] {
         let Some((_kept, root)) = real_root(name) else { return };
         let machine = format!("--root {}", root.display());

@@ -269,7 +269,11 @@ fn a_sweep_in_which_all_fails_has_no_map_and_says_how_to_try_a_cell_again() {
         BTreeSet::from([of("1000000"), of(BEFORE), of("9000000")].each_ref().map(String::as_str))
     );
     let page = fs::read_to_string(out.path().join("report.html")).expect("a page");
-    assert!(page.contains("There is no map: it takes the setting that was there and one cell at least"));
+    assert!(
+        page.contains(
+            "There is no map: it needs the original setting and one cell, each with two good passes"
+        )
+    );
     page_is_whole(out.path());
     // What is advised is a sweep of that cell.
     let advised = of("1000000").replace('\'', "");

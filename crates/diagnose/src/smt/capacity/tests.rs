@@ -178,7 +178,7 @@ fn a_second_thread_that_takes_away_or_does_as_much_as_a_core_is_said() {
     };
     let (headline, cause, line) = found(0.8);
     assert!(headline.starts_with("The second thread of a core costs 20 % of the work. "), "{headline}");
-    assert!(cause.contains("the core does most with one of them busy"), "{cause}");
+    assert!(cause.contains("The core does most with one of them busy"), "{cause}");
     assert!(line.starts_with("Capacity, at CPU% ") && line.contains("(beyond it falls, to 80"), "{line}");
     let (headline, _, _) = found(1.0);
     assert!(headline.starts_with("The second thread of a core adds nothing ("), "{headline}");

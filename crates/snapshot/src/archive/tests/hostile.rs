@@ -67,7 +67,7 @@ fn bombs_end_at_their_limit() {
     }
     assert!(refused(&large.done()).contains("larger than any host"));
     // A text that is none, without end.
-    assert!(refused(&[b'x'; 5000]).contains("no archive"));
+    assert!(refused(&[b'x'; 5000]).contains("not an archive"));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn two_machines_are_two_and_archives_in_an_archive_are_named() {
         made.done()
     };
     let said = read_bytes(&both(["sosreport-a", "sosreport-b"])).expect_err("two machines");
-    for words in ["of 2 machines (sosreport-a, sosreport-b)", "tar -xf FILE sosreport-a"] {
+    for words in ["of 2 hosts (sosreport-a, sosreport-b)", "tar -xf FILE sosreport-a"] {
         assert!(said.contains(words), "{said}");
     }
     // One that has the other inside is one.
