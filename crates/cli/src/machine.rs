@@ -287,7 +287,7 @@ fn nothing_read(args: &Args) -> String {
             dump.display()
         ),
         (.., Some(file)) => format!("{} describes no machine", file.display()),
-        _ => "/proc and /sys are empty: are they mounted?".to_string(),
+        _ => "no files in /proc and /sys: are they mounted?".to_string(),
     }
 }
 

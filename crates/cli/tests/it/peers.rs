@@ -180,7 +180,7 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
         "{text}"
     );
     for (name, holds) in
-        [("fleet.md", "# 22 hosts beside their peers"), ("fleet.html", "<html"), ("fleet.json", "\"groups\"")]
+        [("fleet.md", "# 22 hosts and their peers"), ("fleet.html", "<html"), ("fleet.json", "\"groups\"")]
     {
         let file = made.folder.path().join(name);
         let (code, _) = peers(&["--out", &file.display().to_string()], &[&made.runs()]);

@@ -53,16 +53,21 @@ fn family_of(path: &str) -> Option<&'static Family> {
 
 /// Words of a file that are names of its family's metrics or parameters, and mean something else
 /// there: a title, a heading, a unit, a choice, a seat's role, a word of another program.
-const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
+const OTHER_MEANINGS: [(&str, &[&str]); 27] = [
     ("bench/cpu_arithmetic.rs", &["cycles"]),
+    ("bench/disk.rs", &["bandwidth"]),
     ("bench/hackbench.rs", &["migrations", "messages", "tasks"]),
+    ("bench/ipc_bandwidth.rs", &["bandwidth"]),
     ("bench/memory_bandwidth.rs", &["bandwidth"]),
-    ("bench/memory_data_source.rs", &["cycles"]),
-    ("bench/memory_latency.rs", &["stride"]),
-    ("bench/memory_loaded.rs", &["traffic"]),
-    ("bench/memory_nodes.rs", &["bandwidth"]),
+    ("bench/memory_data_source.rs", &["cycles", "latency"]),
+    ("bench/memory_latency.rs", &["stride", "latency"]),
+    ("bench/memory_llc_sharing.rs", &["latency"]),
+    ("bench/memory_loaded.rs", &["traffic", "latency"]),
+    ("bench/memory_nodes.rs", &["bandwidth", "latency"]),
+    ("bench/memory_tlb.rs", &["latency"]),
     ("bench/network/metrics.rs", &["bytes"]),
     ("bench/network_path.rs", &["loss"]),
+    ("bench/nexmark.rs", &["steal"]),
     ("bench/sched_wake_up.rs", &["requests"]),
     ("bench/selftest.rs", &["instructions"]),
     ("diagnose/network/experiment.rs", &["loss", "bandwidth"]),
@@ -74,7 +79,7 @@ const OTHER_MEANINGS: [(&str, &[&str]); 22] = [
     ("report/sections/nexmark/charts.rs", &["attainment", "cpu", "load", "rate"]),
     ("report/sections/rate.rs", &["rate"]),
     ("report/sections/smt/capacity/charts.rs", &["clock", "cpu", "level", "performance", "attainment"]),
-    ("report/sections/unixbench.rs", &["score"]),
+    ("report/sections/unixbench.rs", &["score", "copies"]),
     ("session/plan/guard.rs", &["command"]),
 ];
 

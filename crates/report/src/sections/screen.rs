@@ -25,7 +25,7 @@ const REPORTED: &str = " reported";
 
 /// Where published figures say little.
 const OWN_REFERENCE: &str =
-    "Most figures have no published reference. Best: a second host of your own, --reference RUN.";
+    "Most figures have no published reference. Best: your own second host, --reference RUN.";
 
 /// The first screen of a run: of a study its answer, of all else key figures.
 pub fn screen(diagnosis: &Diagnosis, references: &References, units: &[String]) -> Screen {

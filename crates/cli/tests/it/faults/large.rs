@@ -111,7 +111,7 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     assert!(visits == 40 && said.contains("the limit is 10000 or 19 bytes"), "{said}");
     let events = with(&"{\"event\":{\"at_ms\":1,\"kind\":\"k\",\"text\":\"t\"}}\n".repeat(30));
     let (visits, said) = last(&events, Limits { others: 20, ..usual() });
-    assert!(visits == 40 && said.contains("20 lines before it are no visits"), "{said}");
+    assert!(visits == 40 && said.contains("20 lines before it are not visits"), "{said}");
     let newer = with(&"{\"dream\":[]}\n".repeat(30));
     assert!(last(&newer, Limits { other_bytes: 99, ..usual() }).1.contains("or 99 bytes are read"));
 
