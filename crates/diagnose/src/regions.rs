@@ -218,15 +218,13 @@ impl EvaluatedRegions<'_> {
         match difference.cause {
             Cause::Translation => {
                 let (size, low, high) = (figure(*size, "ns"), figure(*low, ""), figure(*high, ""));
-                format!("{share} of the regions cost {size} more per load ({low} to {high})")
+                format!("{share} of the regions cost {size} more per load ({low}–{high})")
             }
             Cause::Distance => {
-                format!(
-                    "{share} of the regions take {size:.2} times as long per load ({low:.2} to {high:.2})"
-                )
+                format!("{share} of the regions take {size:.2} times as long per load ({low:.2}–{high:.2})")
             }
             Cause::Transfer => format!(
-                "{share} of the regions have {size:.2} times less bandwidth at equal latency ({low:.2} to {high:.2})"
+                "{share} of the regions have {size:.2} times less bandwidth at equal latency ({low:.2}–{high:.2})"
             ),
         }
     }

@@ -96,7 +96,7 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
     let within = |judged: &Judged, interval: Interval| {
         let estimate = judged.median().unwrap_or(f64::NAN);
         let words = format!(
-            "{} ({} to {})",
+            "{} ({}–{})",
             figure(estimate, "ns"),
             figure(interval.low, ""),
             figure(interval.high, "")

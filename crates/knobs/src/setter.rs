@@ -204,7 +204,8 @@ impl State {
             !done
         });
         if journal.entries.len() < had {
-            self.knobs.store.write(journal)?;
+            let written = self.knobs.store.write(journal);
+            failed.extend(written.err().map(|error| format!("cannot rewrite the journal: {error:#}")));
         }
         if journal.entries.is_empty() {
             self.restore_affinity();

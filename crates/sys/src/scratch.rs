@@ -248,9 +248,7 @@ fn for_each_leftover(parent: &Path, lock: FlockOperation, action: Action) -> Vec
         (ours && rustix::fs::flock(&folder, lock).is_ok()).then_some(())?;
         let stays = match form {
             NameForm::WithMarker(name) => action(&parent_folder, name, &folder).err(),
-            NameForm::Version010 => {
-                Some("assay 0.1.0 made such folders without a marker: remove it by hand".into())
-            }
+            NameForm::Version010 => Some("assay 0.1.0 made such folders without a marker".into()),
         };
         // Closing does not unlock while a process forked meanwhile still has the folder open.
         let _ = rustix::fs::flock(&folder, FlockOperation::Unlock);

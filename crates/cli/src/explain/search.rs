@@ -31,6 +31,7 @@ const SYMPTOMS: &[(&[&str], &[&str])] = &[
         &["neighbour", "neighbours", "neighbor", "neighbors"],
         &[rule::STEAL.as_str(), rule::PREEMPTED_CPUS.as_str(), rule::BACKGROUND_LOAD.as_str()],
     ),
+    (&["stolen"], &[rule::STEAL.as_str(), rule::PREEMPTED_CPUS.as_str()]),
     (&["throttling", "thermal", "overheating"], &[rule::SLOW_CLOCK.as_str(), rule::MOVING_CLOCK.as_str()]),
 ];
 

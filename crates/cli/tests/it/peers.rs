@@ -179,9 +179,11 @@ fn one_slow_host_among_damaged_old_and_doubled_files() {
             && text.contains("memory bandwidth"),
         "{text}"
     );
-    for (name, holds) in
-        [("fleet.md", "# 22 hosts and their peers"), ("fleet.html", "<html"), ("fleet.json", "\"groups\"")]
-    {
+    for (name, holds) in [
+        ("fleet.md", "# 22 hosts compared with their peers"),
+        ("fleet.html", "<html"),
+        ("fleet.json", "\"groups\""),
+    ] {
         let file = made.folder.path().join(name);
         let (code, _) = peers(&["--out", &file.display().to_string()], &[&made.runs()]);
         let text = fs::read_to_string(&file).expect("written");

@@ -171,3 +171,39 @@ fn explanations_of_benchmarks_are_short() {
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
+
+/// A placement's key in a line of prose or a table; series keys and facts name placements by keys.
+fn placement_key<'a>(line: &'a str, keys: &[&'a str]) -> Option<&'a str> {
+    let is_fact = line.trim_start().starts_with("- ");
+    let is_command = line.contains("assay ");
+    let mut words = line.split(|c: char| c.is_whitespace() || ",.;:()".contains(c));
+    let found = words.find(|word| keys.contains(word));
+    found.filter(|_| !is_fact && !is_command)
+}
+
+#[test]
+fn screens_name_placements_in_words() {
+    // `free`, `all`, `spread` and `duet` are English words, too.
+    let placements = bench::placement::EXPLAINED.iter().map(|(key, _)| *key);
+    let keys: Vec<&str> = placements.filter(|key| key.contains('-')).collect();
+    assert_eq!(placement_key("3 passes on same-cpu.", &keys), Some("same-cpu"));
+    assert_eq!(placement_key("ipc.pipe-pingpong@same-cpu#round_trips", &keys), None);
+    let archive = std::fs::read_dir(testkit::root().join("tests/archive")).expect("kept runs");
+    let runs: Vec<PathBuf> = archive.flatten().map(|entry| entry.path()).collect();
+    let runs = runs.iter().filter(|path| path.to_string_lossy().ends_with(".assay.jsonl.gz"));
+    let mut screens = 0;
+    for run in runs {
+        for words in ["diagnose", "diagnose --all", "diagnose --checks", "report --format markdown"] {
+            let mut command = crate::assay();
+            command.args(words.split(' ')).arg(run).env("COLUMNS", "100");
+            let text = command.output().expect("assay runs").stdout;
+            let text = String::from_utf8(text).expect("UTF-8");
+            screens += usize::from(text.lines().count() > 5);
+            for line in text.lines() {
+                let key = placement_key(line, &keys);
+                assert!(key.is_none(), "{words} {}: {key:?} in {line}", run.display());
+            }
+        }
+    }
+    assert!(screens >= 20, "only {screens} screens were read");
+}

@@ -434,32 +434,32 @@ pub fn capacity_head(curve: &Curve, work: impl Fn(f64) -> String) -> String {
     }
 }
 
-/// At which CPU% the work is done that leaves so much (0..1) free: `72 (70 to 75)`.
+/// At which CPU% the work is done that leaves this share (0..1) free: `72 (70–75)`.
 pub fn kept_at_words(curve: &Curve, free: f64) -> Option<String> {
     let capacity = curve.capacity(1.0 - free);
     let between = capacity.kept_at_interval.map_or(String::new(), |at| {
-        format!(" ({:.0} to {:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
+        format!(" ({:.0}–{:.0})", (100.0 * at.low).floor(), (100.0 * at.high).ceil())
     });
     Some(format!("{:.0}{between}", 100.0 * capacity.kept_at?))
 }
 
-/// A figure with its interval, both times a factor: `125 M/s (123 to 127)`.
+/// A figure with its interval, both times a factor: `125 M/s (123–127)`.
 pub fn times_words(judged: &Judged, factor: f64) -> Option<String> {
     let found = judged.analysis.figure()?;
     let value = figure(factor * found.median, &judged.series.metric.unit);
     Some(match found.interval {
         Some(between) => {
             let [low, high] = [between.low, between.high].map(|end| figure(factor * end, ""));
-            format!("{value} ({low} to {high})")
+            format!("{value} ({low}–{high})")
         }
         None => value,
     })
 }
 
-/// `1.27 (1.22 to 1.31)`.
+/// `1.27 (1.22–1.31)`.
 pub fn yield_words(found: &Estimated) -> String {
     let Yield { lo, mid, hi } = found.value;
-    if lo == hi { format!("{mid:.2}") } else { format!("{mid:.2} ({lo:.2} to {hi:.2})") }
+    if lo == hi { format!("{mid:.2}") } else { format!("{mid:.2} ({lo:.2}–{hi:.2})") }
 }
 
 #[cfg(test)]

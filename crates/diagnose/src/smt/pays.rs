@@ -109,7 +109,7 @@ fn times(ratio: &Ratio) -> String {
     }
 }
 
-/// `the same (within 1 %)`, `3 % (1 to 5) dearer`, or what it may be.
+/// `the same (within 1 %)`, `3 % (1–5) dearer`, or what it may be.
 fn dearer(ratio: &Ratio) -> String {
     let Some(Interval { low, high }) = ratio.interval else {
         return format!("undecided (no interval from {} passes)", ratio.n);
@@ -121,10 +121,10 @@ fn dearer(ratio: &Ratio) -> String {
             format!("the same (within {within:.0} %)")
         }
         (_, true, _) => {
-            format!("{:.0} % ({:.0} to {:.0}) dearer", percent(ratio.ratio), percent(low), percent(high))
+            format!("{:.0} % ({:.0}–{:.0}) dearer", percent(ratio.ratio), percent(low), percent(high))
         }
         (_, _, true) => {
-            format!("{:.0} % ({:.0} to {:.0}) cheaper", -percent(ratio.ratio), -percent(high), -percent(low))
+            format!("{:.0} % ({:.0}–{:.0}) cheaper", -percent(ratio.ratio), -percent(high), -percent(low))
         }
         _ => format!("undecided ({:+.0} to {:+.0} %)", percent(low), percent(high)),
     }
@@ -170,8 +170,8 @@ mod tests {
     fn each_group_says_what_its_interval_says() {
         assert_eq!(dearer(&ratio(1.0, 0.995, 1.004)), "the same (within 1 %)");
         assert_eq!(dearer(&ratio(1.005, 0.99, 1.015)), "the same (within 2 %)");
-        assert_eq!(dearer(&ratio(1.03, 1.01, 1.05)), "3 % (1 to 5) dearer");
-        assert_eq!(dearer(&ratio(0.9, 0.85, 0.95)), "10 % (5 to 15) cheaper");
+        assert_eq!(dearer(&ratio(1.03, 1.01, 1.05)), "3 % (1–5) dearer");
+        assert_eq!(dearer(&ratio(0.9, 0.85, 0.95)), "10 % (5–15) cheaper");
         assert_eq!(dearer(&ratio(1.01, 0.95, 1.06)), "undecided (-5 to +6 %)");
         assert_eq!(times(&of_two(&ratio(1.5625, 1.54, 1.66))), "1.28 times (1.20–1.30)");
         let short = Ratio { ratio: 1.1, interval: None, n: 3 };

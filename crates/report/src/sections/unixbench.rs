@@ -189,7 +189,10 @@ fn place(form: Form, judged: &Judged, copies: i64) -> String {
     match form {
         Form::Classic => "free".to_string(),
         Form::Pinned => format!("one CPU{each}"),
-        Form::TwoCpus => format!("{}{each}", words::placement(&judged.series.case.placement.name)),
+        Form::TwoCpus => {
+            let words = words::placement(&judged.series.case.placement.name);
+            format!("{}{each}", words.trim_start_matches("on "))
+        }
     }
 }
 

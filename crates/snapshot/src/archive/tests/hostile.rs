@@ -122,7 +122,7 @@ fn two_machines_are_two_and_archives_in_an_archive_are_named() {
         write(folder.path(), &format!("{name}/proc/version"), "Linux version 6.1");
     }
     let said = read(folder.path()).expect_err("two machines");
-    assert!(said.contains("of 2 machines (one, other)") && said.contains("give one of them"), "{said}");
+    assert!(said.contains("of 2 hosts (one, other)") && said.contains("give one of them"), "{said}");
     let mut made = Made::default();
     made.file("case/sosreport-a.tar.xz", "packed").file("case/sosreport-b.tar.xz", "packed");
     let said = read_bytes(&made.done()).expect_err("archives");
