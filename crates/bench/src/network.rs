@@ -3,8 +3,8 @@
 //!
 //! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
 //! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
-//! for their CPU time, their waits and their drops, and the client gets the other's cpu_costs when
-//! a transfer is over.
+//! for their CPU time, their waits and their drops, and the client gets the other's account when a
+//! transfer is over.
 
 use super::{Benchmark, Depth, Param, View, point};
 use crate::row::per_second;

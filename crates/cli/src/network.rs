@@ -275,7 +275,7 @@ mod tests {
         let list = |text: &str| Entry::Text(text.to_string());
         snapshot.entries.insert("/sys/devices/system/cpu/online".into(), list("0-3"));
         let machine = Machine::from(&snapshot);
-        assert!(near(&machine, &Placements::of(&machine)).is_empty(), "nothing is told");
+        assert!(near(&machine, &Placements::of(&machine)).is_empty(), "an empty machine has no card");
         let mut machine = machine;
         let mut path = machine::NetworkPath::default();
         path.local.irqs.push(machine::Irq { counts: [(1, 50), (2, 7)].into(), ..Default::default() });

@@ -55,7 +55,7 @@ fn online(snapshot: &Snapshot, info: &CpuInfo, remarks: &mut Vec<String>) -> (Cp
     let running = info.cpus();
     let off = |cpu: &u32| match snapshot.text(&format!("{CPUS}/cpu{cpu}/online")) {
         Some(state) => state == "0",
-        // No one says; but a running CPU has a topology folder or at least its block in
+        // No file says so, but a running CPU has a topology folder or at least its block in
         // /proc/cpuinfo.
         None if listed.is_none() && !running.is_empty() && !running.contains(*cpu) => {
             snapshot.below(&format!("{CPUS}/cpu{cpu}/topology")).next().is_none()

@@ -143,7 +143,7 @@ pub struct MappedRange {
     pub interleave_position: Option<u32>,
 }
 
-/// All that the tables report about memory, whoever printed or kept them.
+/// All that the tables report about memory, in any form of printout or dump.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tables {
     pub dmi: Dmi,

@@ -188,8 +188,8 @@ fn against_masks(
     packages
 }
 
-/// What Arm's kernels call packages: sockets, or the clusters of one chip, or of no one knows how
-/// many.
+/// What Arm's kernels call packages: sockets, or the clusters of an unknown
+/// number of chips.
 fn of_arm(
     snapshot: &Snapshot,
     info: &CpuInfo,

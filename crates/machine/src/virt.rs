@@ -54,7 +54,7 @@ impl JsonSchema for Hypervisor {
     }
 }
 
-/// A guest of whom Unknown.
+/// A guest of an unknown hypervisor.
 const UNNAMED: &str = "unknown guest";
 
 /// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature,

@@ -1,5 +1,5 @@
-//! The rows of bandwidth: transfers at several points, and what both ends cpu_costs for beside
-//! them.
+//! The rows of bandwidth: transfers at several points, and the CPU time, waits and
+//! drops of both ends.
 
 use anyhow::bail;
 use model::vocabulary::network as ids;

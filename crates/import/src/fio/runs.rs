@@ -303,8 +303,8 @@ fn part<'a>(lines: Vec<&'a str>, tracker: &mut ContextTracker<'a>) -> Part<'a> {
     Part { context, run, lines }
 }
 
-/// What is given of a run that begins below these lines; without a command there nobody knows what
-/// started it.
+/// What is given of a run that begins below these lines; without a command
+/// its start is unknown.
 pub fn context<'a>(above: impl Iterator<Item = &'a str>, tracker: &mut ContextTracker<'a>) -> RunContext {
     tracker.context.command = None;
     for line in above.filter(|line| !is_noise(line)) {

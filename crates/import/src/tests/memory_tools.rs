@@ -95,7 +95,7 @@ fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
     }
 }
 
-/// Without its command a number alone is nobody's, and a matrix does not say how it was made.
+/// A number without its command belongs to no tool; a matrix does not say how it was made.
 #[test]
 fn what_a_text_does_not_tell_is_in_no_key() {
     assert!(read(b"multichase\n 101.5\n").is_err());

@@ -1,4 +1,4 @@
-//! The kernel's command line: of whatever is not known, no one can say whether it names someone.
+//! The kernel's command line: an unknown word may name somebody, so it is blanked.
 
 use super::lines::BLANK;
 use super::words::without_ids;

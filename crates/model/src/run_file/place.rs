@@ -240,7 +240,7 @@ fn is_same(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Reads a file from its start, whoever else moves its offset.
+/// Reads a file from its start, even if another process moves its offset.
 struct FromBegin<'f> {
     file: &'f File,
     at: u64,

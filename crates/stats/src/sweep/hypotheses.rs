@@ -201,7 +201,7 @@ struct Group {
 
 impl Exchanged {
     /// Labels are exchanged within a pass and within a `stratum` of cells. The drift is taken out
-    /// without grid_data for labels.
+    /// without regard to the labels.
     fn of(
         points: &[Point],
         cells: usize,
