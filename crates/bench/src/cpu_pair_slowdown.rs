@@ -21,7 +21,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Slowdown of two CPUs",
     about: "How much slower a CPU adds integers while another CPU does the same. It shows which CPUs are threads of \
             one core, whatever the kernel reports.",
-    reading: "1.0 means two cores. Two threads of one core slow each other 1.6–2.0 ×, at least 1.3 ×. Up to 1.1 × \
+    reading: "1.0 means two cores. Two threads of one core slow each other 1.6–2.0 ×, at least 1.25 ×. Up to 1.1 × \
               for all pairs is a clock that falls when a second core works. All pairs near 2 × is a quota of one \
               CPU. One pair near 2 × that the kernel does not report as siblings is hidden SMT or a wrong numbering.",
     method: "Two processes add integers in eight independent streams, enough to use every adder of a core. Each \

@@ -169,7 +169,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
                 not timed.",
         reading: "Lower is better, and it is the cost of a database commit. 20–100 µs is a write cache, one that \
                   survives a power cut or one that does not. 0.3–2 ms is flash or a network volume that really \
-                  writes, 5–30 ms a hard disk. fsync above fdatasync is the filesystem's journal. Below 10 µs \
+                  writes, 5–30 ms a hard disk. fsync above fdatasync is the filesystem's journal. Below 20 µs \
                   nothing was made durable, as on tmpfs, without barriers, or in a guest whose host does not flush.",
         method: "One block after the other is overwritten with write(2). All blocks were written and synced before, \
                  so fdatasync has no metadata to write.",

@@ -233,13 +233,21 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
 fn rule(rule: &Rule, width: usize) -> String {
     let mut text = format!("{}: {}\n\n", rule.id, rule.title);
     text.push_str(&section("What it means", rule.meaning, width));
-    text.push_str(&section("What to do", rule.action, width));
+    text.push_str(&action(rule.action, width));
     text.push_str(&section("When it appears", rule.when, width));
     if !rule.how.is_empty() {
         text.push_str(&section("How it is computed", rule.how, width));
     }
     text.push_str(&format!("Source: {}\n", rule.source));
     text
+}
+
+/// What to do, with the command that shows it unbroken on a line of its own.
+fn action(text: &str, width: usize) -> String {
+    let Some((words, command)) = text.split_once("See it: ") else {
+        return section("What to do", text, width);
+    };
+    format!("What to do\n{}  See it: {command}\n\n", indented(words.trim_end(), width))
 }
 
 const VERDICTS: &[(VerdictKind, &str)] = &[

@@ -17,8 +17,8 @@ const BACKGROUND: Rule = Rule {
         too slow. The finding names the busiest processes.",
     action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 | \
         head -15",
-    when: "Other processes used more than 5 % of a CPU during the run, or 10 % of a benchmark's CPUs. From 5 \
-        % on that benchmark's figures carry the cause; from 20 % on they are rejected.",
+    when: "Other processes used more than 5 % of one CPU over the run, or 10 % of a benchmark's CPUs. In the \
+        finding, figures carry the cause from 5 % of their CPUs on. From 20 % on they are rejected.",
     how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by pass. \
         The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of 10 ms, so \
         shares below four standard errors of such ticks do not count. Benchmarks that ran for less than 0.3 \
@@ -192,8 +192,8 @@ const STEAL: Rule = Rule {
         from such moments measure the host's other guests.",
     action: "Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs. See it: \
         vmstat 1 10 (column st)",
-    when: "Steal is above 0.5 % of the run's CPU time. A benchmark with more than 2 % carries the cause, one \
-        with more than 10 % is rejected.",
+    when: "Steal is above 0.5 % of the run's CPU time, or above 2 % in one benchmark. Above 2 % its figures \
+        carry the cause, above 10 % they are rejected.",
     how: "The rule does not apply where no steal was counted since the guest's start. A host that hides \
         steal looks the same, and then only the spread shows it.",
     calm: "steal: at most 0.5 %",
