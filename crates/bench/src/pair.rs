@@ -66,9 +66,9 @@ pub const WAKEUP_P99: Metric = wakeup(ids::metric::WAKEUP_P99, "wake-up latency,
 pub const WAKEUP_JITTER: Metric =
     aside(ids::metric::WAKEUP_JITTER, "wake-up latency, p99 above median", "us");
 /// A wake-up's three parts, means: see [`Pair::wake_ups`].
-pub const WAKING: Metric = aside(ids::metric::WAKING, "waking: the waker's call", "us");
-pub const WAITING: Metric = aside(ids::metric::WAITING, "waiting: runnable and not running", "us");
-pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "switching: the rest of the wake-up", "us");
+pub const WAKING: Metric = aside(ids::metric::WAKING, "the waker's call", "us");
+pub const WAITING: Metric = aside(ids::metric::WAITING, "runnable, not yet running", "us");
+pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "rest of the wake-up", "us");
 pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches in a round", "");
 pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
 pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");

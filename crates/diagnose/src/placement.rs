@@ -250,11 +250,11 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
     if let Some(expected) = mix.expected_ns() {
         facts.push(Fact::new("predicted from the pinned figures", value(expected), &mix.free.series.key));
     }
-    let label = format!("free, mean of {} windows", mix.windows);
+    let label = format!("free, mean of {} samples", mix.windows);
     facts.push(Fact::new(label, value(mix.free_ns), &mix.free.series.key));
     for part in mix.parts.iter().filter(|part| part.alone >= MIN_ALONE_WINDOWS) {
         let Some(ns) = part.alone_ns else { continue };
-        let label = format!("free, the {} windows on {} alone", part.alone, part.class);
+        let label = format!("free, the {} samples on {} only", part.alone, part.class);
         facts.push(Fact::new(label, value(ns), &mix.free.series.key));
     }
     facts

@@ -265,7 +265,7 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
     if let Some(text) = deciding(outcome) {
         sentence(&text);
     }
-    let rest = if how == Shown::All { "" } else { "--all gives the reasons" };
+    let rest = if how == Shown::All { "" } else { "--all shows keys, and what decides the open ones" };
     let exit = outcome.verdict.exit_code();
     let exit = if exit == 0 { String::new() } else { format!("exit {exit}") };
     let row = ["--junit FILE, --out FILE.json write it".to_string(), rest.to_string(), exit];

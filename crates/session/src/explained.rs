@@ -43,8 +43,8 @@ pub fn harness() -> Sections {
         (
             "Repeat, take the median",
             format!(
-                "A case gets at least {least} passes in a quick run, {more} in others. Each pass gives the \
-                  median of its samples, and a figure is the median of passes. The order of cases changes \
+                "A benchmark gets at least {least} passes in a quick run, {more} in others. Each pass gives the \
+                  median of its samples, and a figure is the median of passes. The order of benchmarks changes \
                   every round, so a slow change of the host affects all alike. Further passes go to the \
                   figures that gain most.",
                 least = GUARDED.start(),
@@ -147,7 +147,7 @@ pub const STATES: &[State] = &[
         words: &[WRONG_ANSWER.as_str(), "wrong answer"],
         title: "the work gave a wrong result",
         text: "The computed answer was wrong: a faulty core, memory or kernel, or a bug in Assay. Every \
-          figure of that case is rejected. What to do: repeat it on another CPU, then test the memory.",
+          figure of that case is rejected. What to do: assay explain wrong-answer.",
     },
     State {
         words: &["timed-out", "timed out", "timeout"],

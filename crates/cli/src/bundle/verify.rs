@@ -19,6 +19,7 @@ const LARGEST: u64 = 2 << 30;
 
 /// `--verify`.
 pub fn bundle(path: &Path, map: Option<&Path>) -> anyhow::Result<ExitCode> {
+    File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     ensure!(run_file::is_bundle(path), "{} is not a bundle: `assay bundle` makes one", path.display());
     let beside = map_of(path);
     let map = map.or_else(|| beside.is_file().then_some(beside.as_path()));

@@ -121,7 +121,7 @@ fn table(machine: &Machine) -> Table {
     };
     Table::new(
         if machine.archive.is_some() {
-            vec![column("that host"), column("as it was collected")]
+            vec![column("that host"), column("as its files report it")]
         } else {
             vec![column("this host"), column("as the kernel and the firmware report it")]
         },
