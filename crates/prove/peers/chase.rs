@@ -10,8 +10,10 @@ use stats::estimate::interval_of_median;
 use stats::order::median;
 
 use super::built::{Built, CHASE};
-use super::{Bench, PAIRS_MIN, ROW_LIMIT, Wanted, line, number_after, said_by, value_in};
+use super::{Bench, PAIRS_MIN, ROW_LIMIT, Wanted, line, number_after, put_row, said_by, value_in};
 
+/// Where its rows stand in docs/results.
+const SECTION: &str = "peers-chase";
 /// Bytes of both sides' blocks. The peer flushes nothing and loads a line of four, so that a
 /// quarter of this has to be more than any cache keeps.
 const BYTES: u64 = 1 << 30;
@@ -93,11 +95,11 @@ pub fn table(bench: &Bench, built: &Result<Built, String>, asked: impl Fn(&str) 
             for (order, name) in names.iter().enumerate() {
                 let values = [&ours, &peers, &again].map(|side| of(side, order));
                 match line(name, "ns", &values, Wanted::Within(NEAR), "") {
-                    Ok(line) => println!("{line}"),
+                    Ok(line) => put_row(SECTION, &line),
                     Err(why) => println!("| {name} | – | – | not compared: {why} | – | – | – |"),
                 }
             }
-            print_price(&price, &of(&ours, 2), &of(&peers, 2));
+            put_price(&price, &of(&ours, 2), &of(&peers, 2));
         }
         Err(why) => println!("| {price} | – | – | not compared: {why} | – | – | – |"),
     }
@@ -136,7 +138,7 @@ fn apart(ours: &[f64], peers: &[f64]) -> Vec<f64> {
     ours.iter().zip(peers).map(|(own, peer)| own - peer).collect()
 }
 
-fn print_price(name: &str, ours: &[f64], peers: &[f64]) {
+fn put_price(name: &str, ours: &[f64], peers: &[f64]) {
     let apart = apart(ours, peers);
     let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
     let (interval, verdict) = match interval_of_median(&apart, 0.95) {
@@ -147,14 +149,15 @@ fn print_price(name: &str, ours: &[f64], peers: &[f64]) {
                 () if found.low > NEAR_NS || found.high < -NEAR_NS => "outside 3 ns",
                 () => "reaches 3 ns",
             };
-            (format!(" ({:.1} to {:.1})", found.low, found.high), verdict)
+            (format!(" ({:.1}–{:.1})", found.low, found.high), verdict)
         }
     };
-    println!(
+    let row = format!(
         "| {name} | {:.1} ns | {:.1} ns | {:+.1} ns{interval} | – | {} | {verdict} |",
         middle(ours),
         middle(peers),
         middle(&apart),
         apart.len()
     );
+    put_row(SECTION, &row);
 }

@@ -16,7 +16,7 @@ use stats::compare::paired_ratio;
 use stats::order::median;
 use sys::mapping::Mapping;
 
-use super::{Bench, NARROW, Wanted, said_by, value_in, words};
+use super::{Bench, NARROW, Wanted, put_row, said_by, value_in, words};
 
 pub const NAME: &str = "disk";
 
@@ -141,7 +141,7 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
     };
     for job in wanted {
         match compare(bench, job, &directory, &file) {
-            Ok(lines) => println!("{}", lines.join("\n")),
+            Ok(lines) => lines.iter().for_each(|line| put_row("peers-disk", line)),
             Err(why) => println!("| {NAME} {} (fio) | – | – | not compared: {why} | – | – | – |", job.name),
         }
     }

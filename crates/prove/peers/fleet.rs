@@ -19,6 +19,8 @@ use model::{Record, Summary};
 use serde_json::Value;
 use stats::noise::normal;
 
+use super::put_row;
+
 pub const NAME: &str = "fleet";
 
 /// Hosts, and how many of their files have no hole.
@@ -42,7 +44,7 @@ pub fn table() {
     );
     println!("|---:|---|---:|---:|---:|---:|---:|---:|---|");
     match measure() {
-        Ok(line) => println!("{line}"),
+        Ok(line) => put_row("peers-fleet", &line),
         Err(why) => println!("| {HOSTS} | not measured: {why} | – | – | – | – | – | – | – |"),
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the
 //! words; `spread` is the table of ten whole runs (`spread.rs`), `fleet` how long `assay peers`
-//! takes with 10,000 hosts (`fleet.rs`).
+//! takes with 10,000 hosts (`fleet.rs`). Each row replaces the one of its name in docs/results.
 
 mod built;
 mod chain;
@@ -37,6 +37,7 @@ use bench::{self, Depth, Order, Scope, Windows};
 use knobs::Knobs;
 use machine::Machine;
 use model::{Case, CpuSet, RunClock, Samples, figure};
+use prove::results;
 use session::measure::child::{self, Callbacks, Outcome};
 use session::objects::ObjectKeeper;
 use stats::compare::{Ratio, paired_ratio};
@@ -198,7 +199,7 @@ impl Bench {
     }
 
     /// A line for each row that is asked for.
-    fn table(&self, rows: impl IntoIterator<Item = Result<Row, String>>, asked: impl Fn(&str) -> bool) {
+    fn table(&self, section: &str, rows: Rows, asked: impl Fn(&str) -> bool) {
         for row in rows {
             let name = match &row {
                 Ok(row) => &row.name,
@@ -210,7 +211,7 @@ impl Bench {
             match row {
                 Err(name) => println!("| {name} | – | – | not possible on this machine | – | – | – |"),
                 Ok(row) => match self.compare(&row) {
-                    Ok(line) => println!("{line}"),
+                    Ok(line) => put_row(section, &line),
                     Err(why) => println!("| {} | – | – | not compared: {why} | – | – | – |", row.name),
                 },
             }
@@ -246,6 +247,20 @@ impl Bench {
             return line(&row.name, row.unit, &[ours, peers, again], row.wanted, row.note);
         }
     }
+}
+
+/// Prints a measured row, and writes it into its table of docs/results.
+pub fn put_row(section: &str, row: &str) {
+    println!("{row}");
+    results::write_row(section, row, &results::commit()).unwrap_or_else(|error| eprintln!("{error}"));
+}
+
+/// The same of a whole table.
+pub fn put_table(section: &str, table: &str, begin: Instant) {
+    println!("{table}");
+    let seconds = begin.elapsed().as_secs_f64();
+    let written = results::write_table(section, table, &results::commit(), seconds);
+    written.unwrap_or_else(|error| eprintln!("{error}"));
 }
 
 /// A line of the table: ours, the peer's, and the peer's once more, pair by pair.
@@ -345,7 +360,7 @@ pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
 
 fn words(ratio: &Ratio) -> String {
     match ratio.interval {
-        Some(interval) => format!("{:.3} ({:.3} to {:.3})", ratio.ratio, interval.low, interval.high),
+        Some(interval) => format!("{:.3} ({:.3}–{:.3})", ratio.ratio, interval.low, interval.high),
         None => format!("{:.3}", ratio.ratio),
     }
 }
@@ -394,16 +409,17 @@ fn main() {
     if let Err(why) = &built {
         eprintln!("no peers in C: {why}");
     }
-    let rows = system::rows(&bench).into_iter().chain(memory::rows(&bench));
-    let rows = rows.chain(hackbench::rows(&bench)).chain(rate::rows(&bench, &built));
     let spaces = match words.is_empty()
         || words.iter().any(|word| word.contains("veth") || "network".contains(word.as_str()))
     {
         true => network::Namespaces::make(&bench),
         false => Err("not asked for".to_string()),
     };
-    let rows = rows.chain(network::rows(&bench, &spaces));
-    bench.table(rows, asked);
+    bench.table("peers-system", system::rows(&bench), asked);
+    bench.table("peers-memory", memory::rows(&bench), asked);
+    bench.table("peers-hackbench", hackbench::rows(&bench), asked);
+    bench.table("peers-rate", rate::rows(&bench, &built), asked);
+    bench.table("peers-network", network::rows(&bench, &spaces), asked);
     chase::table(&bench, &built, asked);
     disk::table(&bench, asked);
     trust::table(&bench, asked);

@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::Value;
+use stats::order::median;
 
 use super::system::{bogo, full_command, microseconds, on_path};
-use super::{Bench, number_after, number_before, said_by};
+use super::{Bench, number_after, number_before, put_table, said_by};
 
 pub const NAME: &str = "spread of ten whole runs";
 const RUNS: usize = 10;
@@ -92,6 +94,7 @@ pub fn table(bench: &Bench) {
     let tests: Vec<&Test> = TESTS.iter().filter(|test| on_path(&program_of(test))).collect();
     let cpu = bench.first_cpu();
     let mut figures = Figures::new();
+    let begin = Instant::now();
     for run in 0..RUNS {
         // Ours first in every second run only.
         if run % 2 == 0 {
@@ -107,8 +110,8 @@ pub fn table(bench: &Bench) {
             ours(&mut figures);
         }
     }
-    print(&figures);
-    print_twins(&figures);
+    println!("{}", each(&figures));
+    put_table("spread", &format!("{}\n{}", by_tool(&figures), twins(&figures)), begin);
 }
 
 /// One run of Assay's; a figure for each series that has a number whatever its verdict.
@@ -138,60 +141,65 @@ fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     (values.len() >= RUNS / 2 && mean > 0.0).then(|| (squares / (values.len() - 1) as f64).sqrt() / mean)
 }
 
-fn print(figures: &Figures) {
-    println!("\n| tool | figure | runs | median | CV over whole runs |\n|---|---|---:|---:|---:|");
-    let mut by_tool: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let mut too_few = 0;
+/// A line for each figure.
+fn each(figures: &Figures) -> String {
+    let mut table =
+        "| tool | figure | runs | median | CV over whole runs |\n|---|---|---:|---:|---:|\n".to_string();
     for ((tool, name), values) in figures {
-        let Some(cv) = coefficient_of_variation(values) else {
-            too_few += 1;
-            continue;
-        };
-        let median = stats::order::median(values).unwrap_or(f64::NAN);
-        println!("| {tool} | {name} | {} | {median:.4} | {:.1} % |", values.len(), cv * 100.0);
-        by_tool.entry(tool).or_default().push(cv);
-        let group = name.split('.').next().unwrap_or_default();
-        if tool == "assay" && !ALONE.contains(&group) {
-            by_tool.entry("assay, the groups that peers have").or_default().push(cv);
+        if let (Some(cv), Some(median)) = (coefficient_of_variation(values), median(values)) {
+            let (runs, cv) = (values.len(), cv * 100.0);
+            table += &format!("| {tool} | {name} | {runs} | {median:.4} | {cv:.1} % |\n");
         }
     }
-    println!("\nLeft out: {too_few} figures that fewer than {} of {RUNS} runs had.", RUNS / 2);
-    println!(
-        "\n| tool | figures | median CV | figures under 2 % | figures over 10 % |\n|---|---:|---:|---:|---:|"
-    );
-    for (tool, cvs) in by_tool {
-        let median = stats::order::median(&cvs).unwrap_or(f64::NAN);
-        let count = |wanted: &dyn Fn(f64) -> bool| cvs.iter().filter(|cv| wanted(**cv)).count();
-        println!(
-            "| {tool} | {} | {:.1} % | {} | {} |",
-            cvs.len(),
-            median * 100.0,
-            count(&|cv| cv < 0.02),
-            count(&|cv| cv > 0.1)
-        );
+    table
+}
+
+/// A line for each tool.
+fn by_tool(figures: &Figures) -> String {
+    let mut tools: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for ((tool, name), values) in figures {
+        let Some(cv) = coefficient_of_variation(values) else { continue };
+        tools.entry(tool).or_default().push(cv);
+        let group = name.split('.').next().unwrap_or_default();
+        if tool == "assay" && !ALONE.contains(&group) {
+            tools.entry("assay, the groups that peers have").or_default().push(cv);
+        }
     }
+    let mut table = "| tool | figures | median CV | figures under 2 % | figures over 10 % |\n\
+                     |---|---:|---:|---:|---:|\n"
+        .to_string();
+    for (tool, cvs) in tools {
+        let median = median(&cvs).unwrap_or(f64::NAN) * 100.0;
+        let (steady, unsteady) =
+            (cvs.iter().filter(|cv| **cv < 0.02).count(), cvs.iter().filter(|cv| **cv > 0.1).count());
+        table += &format!("| {tool} | {} | {median:.1} % | {steady} | {unsteady} |\n", cvs.len());
+    }
+    let too_few = figures.values().filter(|values| coefficient_of_variation(values).is_none()).count();
+    table + &format!("\nLeft out: {too_few} figures that fewer than {} of {RUNS} runs had.\n", RUNS / 2)
 }
 
 /// The figures that both a peer and Assay have.
-fn print_twins(figures: &Figures) {
-    println!(
-        "\n| peer | figures that both have | median CV, peer | median CV, Assay | ours lower in |\n|---|---:|---:|---:|---:|"
-    );
-    let mut by_tool: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
+fn twins(figures: &Figures) -> String {
+    let mut tools: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
     for Test { tool, name, series, .. } in TESTS {
         let cv = |tool: &str, name: &str| {
             coefficient_of_variation(figures.get(&(tool.to_string(), name.to_string()))?)
         };
         if let (Some(theirs), Some(own)) = (cv(tool, name), cv("assay", series)) {
-            by_tool.entry(tool).or_default().push([theirs, own]);
+            tools.entry(tool).or_default().push([theirs, own]);
         }
     }
-    for (tool, pairs) in by_tool {
-        let median = |of: usize| {
-            let cvs: Vec<f64> = pairs.iter().map(|pair| pair[of]).collect();
-            stats::order::median(&cvs).unwrap_or(f64::NAN) * 100.0
-        };
+    let mut table =
+        "| peer | figures that both have | median CV, peer | median CV, Assay | ours lower in |\n\
+                     |---|---:|---:|---:|---:|\n"
+            .to_string();
+    for (tool, pairs) in tools {
+        let [theirs, own] = [0, 1].map(|side| {
+            let cvs: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
+            median(&cvs).unwrap_or(f64::NAN) * 100.0
+        });
         let lower = pairs.iter().filter(|[theirs, own]| own < theirs).count();
-        println!("| {tool} | {} | {:.1} % | {:.1} % | {lower} |", pairs.len(), median(0), median(1));
+        table += &format!("| {tool} | {} | {theirs:.1} % | {own:.1} % | {lower} |\n", pairs.len());
     }
+    table
 }

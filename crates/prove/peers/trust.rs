@@ -19,7 +19,7 @@ use std::time::Instant;
 use stats::Interval;
 use stats::order::median;
 
-use super::Bench;
+use super::{Bench, put_table};
 use layouts::{How, LAYOUTS, Layout, Values};
 pub use worker::run as work;
 
@@ -71,9 +71,10 @@ struct Score {
 /// Whether the table of any work is asked for, and of which layouts.
 pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
     if asked(QUICK_RUN) {
-        print_quick_run();
+        quick_run();
     }
     for work in WORKS.into_iter().filter(|work| asked(work.name)) {
+        let begin = Instant::now();
         let tries = std::env::var("TRUST_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(TRIES);
         let layouts: Vec<_> = LAYOUTS.iter().filter(|layout| !layout.real || asked(layout.name)).collect();
         let mut scores: Vec<Score> = layouts.iter().map(|_| Score::default()).collect();
@@ -85,20 +86,24 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
             }
             eprintln!("{}: round {} of {}", work.name, round + 1, tries.div_ceil(2));
         }
-        println!("\n{}, a planted {PLANTED} %\n", work.name);
-        println!(
-            "| layout | s per figure | within ±3 % | contains the median of all | trusted figures per minute | planted found | seconds until 9 of 10 are found | false calls of equal |"
+        let mut table = format!(
+            "{}, a planted {PLANTED} %, {tries} tries of each kind\n\n\
+            | layout | s per figure | within ±3 % | contains the median of all | trusted figures per minute \
+            | planted found | s until 9 of 10 are found | false calls of equal |\n\
+            |---|---:|---:|---:|---:|---:|---:|---:|",
+            work.name
         );
-        println!("|---|---:|---:|---:|---:|---:|---:|---:|");
         for (layout, score) in layouts.iter().zip(&scores) {
-            println!("{}", score.line(layout.name));
+            table += &format!("\n{}", score.line(layout.name));
         }
+        put_table(&format!("trust-{}", work.word), &table, begin);
     }
 }
 
 /// What a whole quick run gives a minute: its figures share 90 s.
-fn print_quick_run() {
-    let quick_run = || {
+fn quick_run() {
+    let begin = Instant::now();
+    let measured = || {
         let folder = tempfile::tempdir().ok()?;
         let mut command = Command::new(testkit::program());
         let command = command.args(["run", "--quick", "--new", "--json", "--out"]).arg(folder.path());
@@ -111,11 +116,14 @@ fn print_quick_run() {
         let figures = headlines.filter(|series| series["median"].is_f64()).count();
         Some((trusted, figures, seconds))
     };
-    match quick_run() {
-        Some((trusted, figures, seconds)) => println!(
-            "\n{QUICK_RUN}: {trusted} of {figures} headline figures trusted in {seconds:.0} s, {:.1} a minute.",
-            60.0 * trusted as f64 / seconds
-        ),
+    match measured() {
+        Some((trusted, figures, seconds)) => {
+            let rate = 60.0 * trusted as f64 / seconds;
+            let text = format!(
+                "{QUICK_RUN}: {trusted} of {figures} main figures trusted in {seconds:.0} s, {rate:.1} a minute."
+            );
+            put_table("trust-run", &text, begin);
+        }
         None => println!("\n{QUICK_RUN}: no run."),
     }
 }

@@ -11,6 +11,7 @@ pub mod fleets;
 pub mod histories;
 pub mod likenesses;
 pub mod proof;
+pub mod results;
 
 /// Fails where neither docs/method nor docs/results states one of these bounds by name and value.
 #[cfg(test)]

@@ -29,11 +29,12 @@ mod sweep;
 mod topology;
 mod trend;
 
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use prove::results;
 
 /// One table, or a few that belong together.
 pub struct Section {
@@ -82,18 +83,16 @@ fn main() -> ExitCode {
         sections().filter(|section| wanted.is_empty() || wanted.iter().any(|name| *name == section.name))
     {
         let started = Instant::now();
-        let commit = commit();
+        let commit = results::commit();
         let table = (section.run)();
         let seconds = started.elapsed().as_secs_f64();
         println!("## {} ({seconds:.0} s)\n\n{table}", section.title);
-        if !written(section.name, &table, &commit, seconds) {
-            left_out.push(section.name);
-        }
+        left_out.extend(results::write_table(section.name, &table, &commit, seconds).err());
     }
     if left_out.is_empty() {
         ExitCode::SUCCESS
     } else {
-        eprintln!("no file of {RESULTS} has a place for: {}", left_out.join(", "));
+        eprintln!("{}", left_out.join("\n"));
         ExitCode::FAILURE
     }
 }
@@ -118,42 +117,6 @@ const OPTIONS: [&str; 8] =
 pub fn option(name: &str) -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != name);
     arguments.next().and_then(|_| arguments.next())
-}
-
-/// The folder of the tables.
-const RESULTS: &str = "docs/results";
-
-/// The files of [`RESULTS`], with their texts.
-fn results() -> Vec<(PathBuf, String)> {
-    let files = std::fs::read_dir(testkit::root().join(RESULTS)).into_iter().flatten().flatten();
-    files.filter_map(|file| Some((file.path(), std::fs::read_to_string(file.path()).ok()?))).collect()
-}
-
-/// Writes a table into the file that has its place; whether there is one.
-fn written(name: &str, table: &str, commit: &str, seconds: f64) -> bool {
-    let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
-    let into = |(path, text): (PathBuf, String)| {
-        let (before, rest) = text.split_once(&begin)?;
-        let (_, after) = rest.split_once(end)?;
-        let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
-        std::fs::write(path, format!("{before}{begin}\n{}\n\n{stamp}\n{end}{after}", table.trim_end())).ok()
-    };
-    results().into_iter().any(|file| into(file).is_some())
-}
-
-/// The commit that is checked out, marked where the sources differ from it.
-fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).current_dir(testkit::root()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
-    };
-    let head = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
-    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.lock"]);
-    if changed.is_some_and(|changed| !changed.is_empty()) { format!("{head} (with changes)") } else { head }
-}
-
-fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
 /// The results of `measure` for all cells, in their order, on all CPUs.

@@ -1,0 +1,64 @@
+//! The tables of docs/results: a program that measures a table writes it there, with the commit and
+//! the day. A table stands between `<!-- prove:NAME -->` and `<!-- /prove -->`.
+
+use std::process::Command;
+
+/// The folder of the tables.
+const FOLDER: &str = "docs/results";
+
+/// Writes a whole table, which took `seconds`.
+///
+/// # Errors
+/// Fails if no file of docs/results has a place of this name, or the file cannot be written.
+pub fn write_table(name: &str, table: &str, commit: &str, seconds: f64) -> Result<(), String> {
+    let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
+    change(name, |_| format!("{}\n\n{stamp}", table.trim_end()))
+}
+
+/// Writes one row, `| name | ... |`, in place of the row with the same first cell, or below all
+/// others. The commit and the day become its last cell.
+///
+/// # Errors
+/// As [`write_table`].
+pub fn write_row(name: &str, row: &str, commit: &str) -> Result<(), String> {
+    let row = format!("{} {commit}, {} |", row.trim_end(), today());
+    let first_cell = |row: &str| row.split('|').nth(1).map(str::trim).map(str::to_string);
+    change(name, |table| {
+        let mut rows: Vec<&str> = table.trim().lines().collect();
+        match rows.iter().position(|other| first_cell(other) == first_cell(&row)) {
+            Some(place) => rows[place] = &row,
+            None => rows.push(&row),
+        }
+        rows.join("\n")
+    })
+}
+
+/// Gives what stands at the place of `name` another text.
+fn change(name: &str, text_of: impl Fn(&str) -> String) -> Result<(), String> {
+    let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
+    let files = std::fs::read_dir(testkit::root().join(FOLDER)).into_iter().flatten().flatten();
+    for path in files.map(|file| file.path()) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Some((before, rest)) = text.split_once(&begin) else { continue };
+        let Some((old, after)) = rest.split_once(end) else { continue };
+        let text = format!("{before}{begin}\n{}\n{end}{after}", text_of(old));
+        return std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    Err(format!("no file of {FOLDER} has a place for {name}: add `{begin}` and `{end}`"))
+}
+
+/// The commit that is checked out, marked where the sources differ from it.
+#[must_use]
+pub fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(testkit::root()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let head = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_else(|| "unknown".to_string());
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates", "Cargo.lock"]);
+    if changed.is_some_and(|changed| !changed.is_empty()) { format!("{head} (with changes)") } else { head }
+}
+
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
