@@ -6,7 +6,7 @@ use super::{ComparisonSide, Difference};
 use diagnose::{Diagnosis, words};
 use machine::{Machine, nexmark};
 use model::vocabulary::cpu as ids;
-use model::{Conditions, figure};
+use model::{Conditions, Snapshot, figure};
 use stats::order::median;
 
 /// The label of the core clock: measured by a run, or reported by a foreign file.
@@ -49,6 +49,9 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     for (label, value) in words::disk_settings(&diagnosis.run, machine) {
         add(&label, value);
     }
+    for (label, value) in settings(&header.snapshot) {
+        add(&label, value);
+    }
     for (name, value) in nexmark::parse(&header.snapshot) {
         add(&format!("flink_{name}"), value);
     }
@@ -73,6 +76,51 @@ pub(super) fn environment(diagnosis: &Diagnosis) -> Vec<(String, String)> {
     all
 }
 
+/// Settings of memory and processors, as label and file.
+const SETTINGS: [(&str, &str); 4] = [
+    ("transparent_huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled"),
+    ("defragmentation_for_huge_pages", "/sys/kernel/mm/transparent_hugepage/defrag"),
+    ("same_page_merging", "/sys/kernel/mm/ksm/run"),
+    ("smt", "/sys/devices/system/cpu/smt/control"),
+];
+
+/// Folders in which each file is a setting: it is called `vm.swappiness`, `sched.base_slice_ns`.
+const FOLDERS: [(&str, &str); 4] =
+    [("/proc/sys/kernel", "kernel."), ("/proc/sys/vm", "vm."), ("/proc/sys/net", "net."), (SCHEDULER, "sched.")];
+const SCHEDULER: &str = "/sys/kernel/debug/sched";
+
+/// Files of these folders that say what a host is, or follow from its memory and its boot.
+const NO_SETTINGS: [&str; 10] = [
+    "kernel.arch",
+    "kernel.hostname",
+    "kernel.osrelease",
+    "kernel.perf_event_mlock_kb",
+    "kernel.pid_max",
+    "kernel.random",
+    "kernel.tainted",
+    "kernel.threads-max",
+    "sched.domains",
+    "vm.min_free_kbytes",
+];
+
+/// The settings of the kernel that the snapshot has, each with its value; of a choice only what is
+/// chosen.
+fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
+    let chosen = |text: &str| {
+        let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        inside.map_or_else(|| words::clipped(text), |(chosen, _)| chosen.to_string())
+    };
+    let named = SETTINGS.iter().filter_map(|(label, file)| Some((label.to_string(), chosen(snapshot.text(file)?))));
+    let in_folders = FOLDERS.iter().flat_map(|(folder, prefix)| {
+        snapshot.below(folder).filter_map(move |(path, _)| {
+            let label = format!("{prefix}{}", path[folder.len() + 1..].replace('/', "."));
+            let is_setting = !NO_SETTINGS.iter().any(|other| label.starts_with(other));
+            is_setting.then(|| Some((label, chosen(snapshot.text(path)?))))?
+        })
+    });
+    named.chain(in_folders).collect()
+}
+
 /// What differs, and what only one of the two reports.
 pub fn differences(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<Difference>, Vec<String>) {
     let find = |arm: &ComparisonSide, label: &str| {
@@ -87,9 +135,15 @@ pub fn differences(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<Difference>, 
                 different.push(Difference { label: label.clone(), a: of_a, b: of_b });
             }
             (Some(_), Some(_)) => {}
-            // There are a dozen of these, and foreign files tell of none.
+            // There are dozens of these, and foreign files report none.
             _ => {
-                let label = if label.starts_with("mitigation_") { "mitigations" } else { label };
+                let label = match () {
+                    () if label.starts_with("mitigation_") => "mitigations",
+                    () if label.contains('.') || SETTINGS.iter().any(|(setting, _)| setting == label) => {
+                        "kernel settings"
+                    }
+                    () => label,
+                };
                 if !untold.iter().any(|known: &String| known == label) {
                     untold.push(label.to_string());
                 }

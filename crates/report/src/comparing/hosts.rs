@@ -129,6 +129,8 @@ pub fn label(label: &str) -> String {
         "assay" => "version of Assay".to_string(),
         other => match other.strip_prefix("mitigation_") {
             Some(name) => format!("mitigation of {}", name.replace('_', " ")),
+            // A sysctl keeps the name under which it is set.
+            None if other.contains('.') => other.to_string(),
             None => other.replace('_', " "),
         },
     }
@@ -149,7 +151,12 @@ pub fn acts_on(label: &str) -> Option<&'static str> {
         "clock_source" => "times of single events",
         "profile" => "width of intervals",
         _ if label.starts_with("mitigation_") => "system calls, context switches",
-        _ if label.starts_with("disk_") => "disk",
+        "transparent_huge_pages" | "defragmentation_for_huge_pages" | "same_page_merging" => "memory, page faults",
+        "smt" => "figures of all CPUs",
+        _ if label.starts_with("disk_") || label.starts_with("vm.dirty") => "disk",
+        _ if label.starts_with("vm.") => "memory, page faults",
+        _ if label.starts_with("net.") => "network",
+        _ if label.starts_with("sched.") || label.starts_with("kernel.sched_") => "wake-ups, hackbench",
         _ => return None,
     })
 }
