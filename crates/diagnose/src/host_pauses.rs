@@ -66,7 +66,7 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
     })
 }
 
-/// The watched CPUs of a stored visit.
+/// The watched CPUs of a stored pass.
 fn watched(visit: &Visit) -> Vec<Watched> {
     let cpu_of = |samples: &Samples| index(&samples.point, ids::param::CPU);
     let samples_of = |cpu: u32, metric: MetricId| {
@@ -100,7 +100,7 @@ fn watched(visit: &Visit) -> Vec<Watched> {
     all
 }
 
-/// Windows that each end with a pause, as pauses on one line.
+/// The pauses of samples on one time line: each sample ends with a pause.
 fn time_line(samples: &Samples) -> Vec<Pause> {
     let waited = samples.beside.wait_ns.as_ref();
     let mut at = 0.0;
@@ -128,7 +128,7 @@ impl Pauses {
         self.found.pairs.iter().filter(|pair| pair.answer == answer).collect()
     }
 
-    /// `CPUs 0 and 1 never run at once`, where pairs take turns or stop together.
+    /// `CPUs 0 and 1 never run at once`, where pairs alternate or stop together.
     pub fn pairs_words(&self) -> Option<String> {
         let named = |pairs: &[&PairTime]| {
             let [first, rest @ ..] = pairs else { return None };

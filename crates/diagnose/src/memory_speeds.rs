@@ -36,7 +36,7 @@ const SPEEDS: Rule = Rule {
     check: several_speeds,
 };
 
-/// From this ratio on the machine is faulty, below it its numbers need care.
+/// From this ratio on the host is faulty, below it its figures need care.
 const MIN_PROBLEM_RATIO: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {

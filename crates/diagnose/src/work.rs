@@ -92,7 +92,7 @@ fn crossing(one_cpu: &Curve, apart: &Curve) -> Option<Crossing> {
     }
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last_one = points.iter().rposition(|point| point.4 < 0)?;
-    // From there on nobody but two CPUs may be surely faster, and at the end they must be.
+    // From there on only two CPUs may be surely faster, and at the end they must be.
     let first_two = last_one + 1 + points[last_one + 1..].iter().position(|point| point.4 > 0)?;
     let crossed = (last_one + 1..=first_two).find(|at| points[*at].3 <= 0.0)?;
     let (low, high) = (points[crossed - 1], points[crossed]);

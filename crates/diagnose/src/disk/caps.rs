@@ -58,7 +58,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             .copied()
             .filter(|point| point.op() == *op && has_no_other_limit(evidence, point))
             .collect();
-        // A cap of bytes may make operations of one block size look round by chance, so only the
+        // A cap of bytes may give round operations at one block size by chance, so only the
         // first cap counts.
         let found = capped(&of, Quantity::Operations).or_else(|| capped(&of, Quantity::Bytes));
         findings.extend(found);

@@ -211,7 +211,7 @@ impl<'a> Flush<'a> {
 
     /// Below this no sync can have reached the medium; `None` where any time is possible.
     fn min_us(&self) -> Option<f64> {
-        // A controller with a battery or a capacitor is trusted.
+        // A controller with a battery or a capacitor may answer sooner.
         let safe = self.disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
         match self.volatile {
             _ if self.spins && !safe || self.off => Some(MIN_SPINNING_US),
