@@ -22,8 +22,8 @@ const CEILING: Rule = Rule {
         assay run --only BENCHMARK --new",
     when: "The figure is above the limit of the core, the memory channels, the disk's link or the network's \
         link. Or one of its samples has no work, or a length that no clock can time. The figure is rejected.",
-    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
-        or operations a cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
+    how: "Core: 128 bytes per cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
+        or operations per cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
         against rate × width of all channels, if module names or EDAC show them, else of all modules. \
         Traffic on the bus is an estimate and is not judged. Disk, past the page cache: the link carries the \
         bytes, or the operations times their size. A cold file: that link (NVMe or SATA, on bare metal), or \

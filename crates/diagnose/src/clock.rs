@@ -311,7 +311,7 @@ const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
     title: "Two measures of the core clock disagree",
     topic: "clock",
-    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. A second \
+    meaning: "All figures in core cycles rest on a chain of dependent additions, one per cycle. A second \
         measure contradicts that chain. The clock changed between the two, an emulator runs them, or the \
         core does not add in one cycle.",
     action: "Use the figures in nanoseconds, not those in cycles. See it: assay run --only \

@@ -14,7 +14,7 @@ const POPULATION: Rule = Rule {
     topic: "modules",
     meaning: "A socket reaches its bandwidth only if all its channels hold the same memory. Uneven modules \
         make a part of memory several times slower than the rest. Which part a program gets differs from run \
-        to run, so results swing.",
+        to run, so results vary.",
     action: "Move the modules as the finding says, or compare the slots with the board's manual. See it: \
         sudo assay machine",
     when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no memory, \

@@ -219,12 +219,11 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     for (case, planned) in evidence.cases() {
         let total = Evidence::total(evidence.visits_of(case), stolen);
         let Some(total) = total.filter(|total| total.wall_ms >= MIN_JUDGED_MS) else { continue };
-        let rate = total.rate();
-        match rate {
-            rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
-            rate if rate > 0.02 => explained.extend(evidence.keys_of(case)),
-            _ => continue,
+        let (rate, keys) = (total.rate(), evidence.keys_of(case));
+        if rate <= 0.02 || keys.is_empty() {
+            continue;
         }
+        if rate > 0.10 { &mut rejected } else { &mut explained }.extend(keys);
         if worst.is_none_or(|(most, _)| rate > most) {
             worst = Some((rate, &planned.case));
         }
@@ -370,10 +369,10 @@ const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
     title: "The kernel swapped during the run",
     topic: "swapping",
-    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000 to \
-        1,000,000 times as much. What is measured then is not memory.",
+    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000–1,000,000 \
+        times as much. What is measured then is not memory.",
     action: "Free memory or stop what uses it, and measure again. See it: vmstat 1 10 (columns si and so)",
-    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page a \
+    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page per \
         second carry the cause.",
     how: "Source: /proc/vmstat, pages swapped in and out, over the whole host.",
     calm: "swapping: 0 pages",

@@ -142,6 +142,11 @@ impl<'a> Evidence<'a> {
         if name == "same-llc" && !several { "on two CPUs" } else { placement(name) }
     }
 
+    /// The same as a label: `one CPU`, `two CPUs`, `free`.
+    pub fn place_label<'n>(&self, name: &'n str) -> &'n str {
+        if name == "free" { name } else { self.place(name).trim_start_matches("on ") }
+    }
+
     /// The measured core clock, GHz: the median of the clock benchmark, else of the readings after
     /// all samples.
     pub fn core_clock_ghz(&self) -> Option<f64> {

@@ -31,7 +31,7 @@ const SWINGS: Rule = Rule {
     how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
         named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. With 6 \
         runs only a nearly perfect order reaches that. A longer run has more switches, faults and waiting, \
-        and a faster one more a second. These must follow the result as counts, per second and (of a rate) \
+        and a faster one more per second. These must follow the result as counts, per second and (of a rate) \
         for each piece of work. The clock, steal, other work and places are named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
@@ -346,7 +346,7 @@ impl<'a> PlacedResult<'a> {
 
     /// The result, and how the runs used CPUs.
     fn facts(&self, evidence: &Evidence) -> Vec<Fact> {
-        let (name, series) = (self.name, &self.judged.series);
+        let (name, series) = (evidence.place_label(self.name), &self.judged.series);
         let median = figure(self.median, &series.metric.unit);
         let value = format!("{median} (median of {} runs)", series.processes.len());
         let mut facts = vec![Fact::new(name, value, &series.key)];

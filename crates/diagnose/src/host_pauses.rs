@@ -23,8 +23,8 @@ const PREEMPTED: Rule = Rule {
     when: "The 95 % interval of a CPU's withheld time lies above 0.5 %, in four passes or more. The rule \
         does not apply if the kernel counts half as much in interrupts.",
     how: "assay host spins a clock on every CPU at once. Pauses of 100 µs or more count (or of five usual \
-        gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs take \
-        turns where 40 % of one's paused time is in pauses that begin where the other's end, or the reverse. \
+        gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs \
+        alternate where 40 % of one's paused time is in pauses that begin where the other's end, or the reverse. \
         Both ends lie within 60 µs (or 5 % of the pause, at most 300 µs). Such pauses must be significantly \
         more than pauses that begin or end together. Both CPUs must pause at once in less than 0.85 of what \
         chance gives. Two CPUs stop together where half of the paused time is in pauses that begin and end \
@@ -140,7 +140,7 @@ impl Pauses {
             Some(format!("CPUs {} and {}{more}", first.cpus[0], first.cpus[1]))
         };
         if let Some(pairs) = named(&self.pairs_that(PairAnswer::TakeTurns)) {
-            return Some(format!("{pairs} take turns on one CPU of the host"));
+            return Some(format!("{pairs} alternate on one CPU of the host"));
         }
         Some(format!("{} stop together", named(&self.pairs_that(PairAnswer::StopTogether))?))
     }

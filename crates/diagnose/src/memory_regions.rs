@@ -86,11 +86,11 @@ fn finding(seen_regions: &EvaluatedRegions, cause: Cause, headline: String) -> F
             "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory first."
         }
         (Cause::Distance, true) => {
-            "Trust no single run. Operator: pin the guest's CPUs and memory to one node."
+            "Compare several runs. Operator: pin the guest's CPUs and memory to one node."
         }
         (Cause::Distance, false) => "Bind memory to the node of its CPUs (numactl), and see `assay machine`.",
         (Cause::Transfer, true) => {
-            "Trust no single run. Operator: compare the populated channels of the sockets."
+            "Compare several runs. Operator: compare the populated channels of the sockets."
         }
         (Cause::Transfer, false) => {
             "Put equal modules on each channel, as the board's manual says (`assay machine`)."

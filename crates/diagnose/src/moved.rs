@@ -140,7 +140,7 @@ impl Moved {
         };
         let more = figure(touch.first_ns - touch.second_ns, "ns");
         Some(format!(
-            "{} of {} regions cost {more} more a page at their first touch than at a second one: {why}.",
+            "{} of {} regions cost {more} more per page at their first touch than at a second one: {why}.",
             touch.new, touch.regions
         ))
     }

@@ -89,7 +89,7 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     let mix = mix(index, free);
     let mut facts = Vec::new();
     for (judged, value) in &pinned {
-        let label = place(evidence, &judged.series.case.placement.name);
+        let label = evidence.place_label(&judged.series.case.placement.name);
         facts.push(Fact::new(label, figure(*value, &metric.unit), &judged.series.key));
         facts.extend(response(evidence, index, judged));
     }
@@ -218,11 +218,6 @@ fn place_words<'j>(evidence: &Evidence, judged: &'j Judged) -> &'j str {
     evidence.place(&judged.series.case.placement.name)
 }
 
-/// A placement as a label: `one CPU`, `two CPUs`, `free`.
-fn place<'n>(evidence: &Evidence, name: &'n str) -> &'n str {
-    if name == "free" { name } else { evidence.place(name).trim_start_matches("on ") }
-}
-
 /// What the woken task sees of a placement: how long until it runs.
 fn response(evidence: &Evidence, index: &Index, judged: &Judged) -> Option<Fact> {
     let measured = |metric: MetricId| {
@@ -236,7 +231,7 @@ fn response(evidence: &Evidence, index: &Index, judged: &Judged) -> Option<Fact>
     let jitter = measured(ids::ipc::metric::WAKEUP_JITTER)
         .map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
     let words = format!("p50 {}, p99 {}{jitter}", figure(half, unit), figure(late, unit));
-    let place = place(evidence, &judged.series.case.placement.name);
+    let place = evidence.place_label(&judged.series.case.placement.name);
     Some(Fact::new(format!("{place}, wake-up latency"), words, &p50.series.key))
 }
 
@@ -247,7 +242,7 @@ fn mix_facts(evidence: &Evidence, mix: &Mix) -> Vec<Fact> {
     let mut facts = Vec::new();
     for part in &mix.parts {
         let words = format!("{} of the rounds", percent(part.share));
-        let label = format!("free, {}", place(evidence, &part.class));
+        let label = format!("free, {}", evidence.place_label(&part.class));
         facts.push(Fact::new(label, words, &part.series.series.key));
     }
     if let Some(expected) = mix.expected_ns() {
@@ -322,7 +317,7 @@ fn idle(evidence: &Evidence, index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<F
         let key = awake.series_key(&asleep.series.point, &asleep.series.metric.name);
         let Some(judged) = index.at(&key) else { continue };
         let Some(estimate) = &judged.analysis.estimate else { continue };
-        let place = place(evidence, &judged.series.case.placement.name);
+        let place = evidence.place_label(&judged.series.case.placement.name);
         let (unit, label) = (&judged.series.metric.unit, format!("{place}, CPUs kept awake"));
         facts.push(Fact::new(label, figure(estimate.median, unit), &key));
         let times = match judged.series.metric.form {

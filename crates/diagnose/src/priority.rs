@@ -20,7 +20,7 @@ const HIGHER_PRIORITY: Rule = Rule {
     when: "Such a task took 5 % or more of the time of a benchmark's CPUs. From 20 % on its figures are rejected.",
     how: "The share is the smaller of two counts: the CPU time of such processes, and the kernel's count of other work on these \
              CPUs. Processes are read after passes in which other work had a notable part of a CPU, at most four times per \
-             second, and matched by the CPU that they last ran on. Where none can be seen (a container), waiting decides. A \
+             second. They count by the CPU that they last ran on. Where none can be seen (a container), waiting decides. A \
              benchmark is rejected if its task waited 20 ms or more at a time, in over half of the time of its samples. Fair \
              turns last 3–4 ms per competitor, so that takes five of them on this CPU. A benchmark that its cgroup's quota \
              throttled belongs to cpu-quota.",

@@ -25,10 +25,10 @@ const COST: Rule = Rule {
     when: "A pinned call surely takes longer with a busy sibling or second core, or another time with SMT off. Surely means that \
              its whole 95 % interval lies beyond 2 %.",
     how: "Each pinned call of assay smt table is measured alone, with the same work on the second CPU, with a spinner there, and \
-             with SMT off, alternately. Costs are ratios of pairs of the same pass. A call is the same if its whole interval lies \
-             within 2 %. Calls of several processes are those with several tasks, and those that create children. Published \
-             expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and fork+exit \
-             pay a little.",
+             with SMT off. All of these alternate. Costs are ratios of pairs of the same pass. A call is the same if its whole \
+             interval lies within 2 %. Calls of several processes are those with several tasks, and those that create children. \
+             Published expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and \
+             fork+exit pay a little.",
     calm: "a busy sibling costs nothing",
     looked_at: "each call twice",
     source: file!(),

@@ -44,8 +44,8 @@ const TRADE: Rule = Rule {
     action: "Choose among the listed settings by what your service needs, throughput or response. See it: assay sweep BENCHMARK \
              --knob NAME=OLD,NEW",
     when: "The sweep measured throughput and response at each setting, and one of them depends on the knobs.",
-    how: "A setting dominates another if it is better in one figure by more than the noise of both, and not worse in the other by \
-             more than that. Settings that no other dominates form the Pareto front.",
+    how: "A setting dominates another if one figure is better by more than the noise of both, and the other is not worse by more \
+             than that. Settings that no other dominates form the Pareto front.",
     calm: "",
     looked_at: "",
     source: file!(),

@@ -265,8 +265,8 @@ const HIDDEN_SMT: Rule = Rule {
              --only cpu.pair-slowdown --profile standard --new",
     when: "Two CPUs of different reported cores slow each other by 1.25 times or more while both compute in registers. With two \
              CPUs only, lines must also pass in less than 20 ns.",
-    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and is \
-             beyond what most pairs do; threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
+    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and exceeds \
+             that of most pairs. Threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
              quota, or by a host that has one core's time for both. docs/method/topology.md has the error rates.",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",

@@ -48,7 +48,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
     };
     let [before, after] = [crossing.last_one, crossing.first_two];
     Some(Finding::note(TWO.id, format!(
-        "Two tasks are faster {} from {} of work a round. Below that, keep them on one CPU.",
+        "Two tasks are faster {} from {} of work per round. Below that, keep them on one CPU.",
         evidence.place(place),
         duration_us(crossing.work_ns / 1e3)
     ))

@@ -122,7 +122,7 @@ impl Quantity {
 
     fn shown(self, per_s: f64) -> String {
         match self {
-            Quantity::Operations => format!("{per_s:.0} operations a second"),
+            Quantity::Operations => format!("{per_s:.0} operations per second"),
             Quantity::Bytes if per_s >= 1e9 => figure(per_s / 1e9, "GB/s"),
             Quantity::Bytes => figure(per_s / 1e6, "MB/s"),
         }

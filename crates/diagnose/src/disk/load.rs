@@ -255,7 +255,7 @@ fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
     let (enough, deepest) = (row[at], row.last()?);
     let ((depth, rate, latency), (most, at_most, waited)) = (measured(enough)?, measured(deepest)?);
     let at_depth = |(point, depth, rate, latency): (&DiskPoint, f64, f64, f64)| {
-        let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
+        let text = format!("{} at {} in the median", figure(rate, "I/Os per second"), figure(latency, "us"));
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);
