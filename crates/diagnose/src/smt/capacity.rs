@@ -418,9 +418,7 @@ pub fn capacity_head(curve: &Curve, work: impl Fn(f64) -> String) -> String {
     let capacity = curve.capacity(1.0);
     let last = curve.points().last().map_or(0.0, |point| point.share);
     match (capacity.full, curve.falls_to()) {
-        (false, _) => {
-            format!("The most reached, not at full load but at CPU% {:.0}", 100.0 * last)
-        }
+        (false, _) => format!("The most below full load (CPU% up to {:.0})", 100.0 * last),
         (true, Some(last)) => format!(
             "Capacity, at CPU% {:.0} (beyond it falls, to {} at full load)",
             100.0 * capacity.at,
