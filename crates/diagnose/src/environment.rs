@@ -117,7 +117,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         BACKGROUND.id,
         match worst.filter(|_| all.rate() <= quiet) {
             Some((share, case)) => {
-                format!("Other processes took {} of the CPU {}", percent(*share), meanwhile(evidence, case))
+                let name = uncapital(&evidence.name(case));
+                format!("Other processes took {} of the CPU during {name}", percent(*share))
             }
             None => {
                 let share = percent(all.rate() / cpus);
@@ -136,11 +137,6 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     .confirm("top -b -n 1 | head -15")
     .advice("Stop the other work, or wait for it with --wait-idle, and measure again.");
     Some(graded(evidence, explained, rejected, finding))
-}
-
-/// `while memory bandwidth on all CPUs was measured`.
-fn meanwhile(evidence: &Evidence, case: &Case) -> String {
-    format!("while {} was measured", uncapital(&evidence.name(case)))
 }
 
 /// CPUs' worth of work. The counters of busy time and of Assay's own time are read one after the
@@ -231,7 +227,8 @@ fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     let headline = match worst {
         None if all.rate() <= 0.005 => return Some(Vec::new()),
         Some((rate, case)) if all.rate() <= 0.005 => {
-            format!("The host took {} of the CPU (steal) {}", percent(rate), meanwhile(evidence, case))
+            let name = uncapital(&evidence.name(case));
+            format!("The host took {} of the CPU during {name}", percent(rate))
         }
         _ => format!("The host took {} of the CPU time (steal)", percent(all.rate())),
     };

@@ -79,7 +79,10 @@ fn by_group(rows: &[&DiskPoint], throttle: &Throttle) -> Option<Finding> {
     let headline = format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op);
     Some(
         Finding::warning(THROTTLED.id, headline)
-            .cause(format!("{} allows Assay's control group no more {} a second.", throttle.at, throttle.of))
+            .cause(format!(
+                "{} allows Assay's control group no more {} per second.",
+                throttle.at, throttle.of
+            ))
             .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
             .facts(limited.iter().take(5).map(|point| rate_fact(point, quantity)))
             .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))

@@ -53,7 +53,7 @@ fn load_of_one_case() -> Case {
     let finding = findings(&loaded.results, "background-load")[0];
     let headline = finding["headline"].as_str().expect("a text");
     assert_eq!(finding["facts"][0]["value"], "none seen", "{finding:#}");
-    assert!(headline.starts_with("Other processes took 12 % of the CPU while "), "{headline}");
+    assert!(headline.starts_with("Other processes took 12 % of the CPU during "), "{headline}");
     loaded
 }
 
