@@ -61,7 +61,7 @@ fn wrong_answer(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(findings.collect())
 }
 
-/// CPUs that the visits' reasons suspect: other CPUs did the same work correctly.
+/// CPUs that the passes' reasons suspect: other CPUs did the same work correctly.
 fn suspects(visits: &[&Visit]) -> Option<CpuSet> {
     let reasons = visits.iter().filter_map(|visit| visit.reason.as_ref()?.text().split_once(SUSPECT));
     let found: CpuSet = reasons
@@ -95,7 +95,7 @@ fn failed(evidence: &Evidence) -> Option<Vec<Finding>> {
     let findings = by_case(evidence, broken).into_iter().map(|(case, visits)| {
         let planned = &evidence.run.header.plan[case as usize].case;
         let key = planned.key();
-        // Those that never began, since a knob could not be turned, are visits too.
+        // Those that never began, since a knob could not be turned, are passes too.
         let left_out = evidence.run.left_out(case);
         let of = kept.get(&case).copied().unwrap_or(0) + left_out.good + left_out.failed;
         let count = visits.len() + left_out.failed - left_out.wrong;

@@ -9,12 +9,12 @@ use stats::cache_share::{CacheShare, cache_share};
 use stats::order::{Interval, median, quantile};
 use stats::regions::{Moment, Neighbour, neighbour};
 
-/// What all visits of `host.neighbours` measured.
+/// What all passes of `host.neighbours` measured.
 pub struct AtRest {
     /// Key of the case.
     pub case: String,
     pub looks: usize,
-    /// Time from the first look of each visit to its last, s.
+    /// Time from the first probe of each pass to its last, s.
     pub seconds: f64,
     /// `None` where too little time was seen.
     pub neighbour: Option<Neighbour>,
@@ -24,7 +24,7 @@ pub struct AtRest {
     /// was tried, MiB.
     pub reported_mib: Option<f64>,
     pub largest_mib: f64,
-    /// GB/s of one CPU: the median look, and the 5th and 95th percentile.
+    /// GB/s of one CPU: the median probe, and the 5th and 95th percentile.
     pub bandwidth: Option<(f64, Interval)>,
 }
 
@@ -96,7 +96,7 @@ pub fn cache_words(share: &CacheShare) -> String {
     format!("{least}{mib} MiB ({low}–{high})")
 }
 
-/// Loads of a visit on the time line of the run.
+/// Loads of a pass on the time line of the run.
 fn moments(visit: &Visit) -> Vec<Moment> {
     let loads = listed(visit, metric::LATENCY, Form::TimePerWork { scale: 1.0 });
     let looks = listed(visit, metric::MOMENT, Form::Value).into_iter().zip(loads);

@@ -311,7 +311,8 @@ fn unmet(diagnosis: &Diagnosis) -> Option<&str> {
     reasons().max_by_key(|reason| reasons().filter(|other| other == reason).count())
 }
 
-/// `Memory latency and fork and exec are slow for this kind of host`, of what is so for certain.
+/// `Memory latency and fork and exec are slow for this kind of host`, of figures for which that is
+/// certain.
 fn bad_words(figures: &[KeyReading], word: Word) -> Option<String> {
     let adjective = if word == Word::Bad { "far too slow" } else { "slow" };
     let certain = figures.iter().filter(|figure| figure.certainly() == Some(word));
@@ -338,7 +339,7 @@ fn named<'a>(
     (!names.is_empty()).then(|| format!("{} {verb} {said}", capital(&listed(&names))))
 }
 
-/// The checks that passed, of what spoils figures most often.
+/// The passed checks of what disturbs figures most often.
 pub fn clean(diagnosis: &Diagnosis) -> Option<String> {
     const LOOKED: [(RuleId, &str); 4] = [
         (rules::STEAL, "no steal"),
@@ -359,7 +360,7 @@ pub fn clean(diagnosis: &Diagnosis) -> Option<String> {
 /// Two hosts are compared by figures that are known as well as this.
 const MAX_HALF_WIDTH_TO_COMPARE: f64 = 0.03;
 
-/// How well the figures are known, and what that is good for.
+/// How well the figures are known, and which comparisons that allows.
 fn known(diagnosis: &Diagnosis) -> Option<String> {
     let mut widths: Vec<f64> = half_widths(diagnosis).iter().map(|(_, width)| width.unwrap_or(1.0)).collect();
     if widths.len() < 2 {

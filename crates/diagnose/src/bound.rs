@@ -1,9 +1,9 @@
 //! What a component of the rate suite is bound by, as experiments show it: never by its name alone.
 //!
-//! N copies against one: what each of many loses of what one alone does is what they share. A
-//! component in caches shows what sharing the machine costs without memory (clock, siblings, other
-//! guests); the rest is memory, if the data do not fit in caches. Components that wait for single
-//! lines scale although memory decides: one copy with streams beside it shows them.
+//! N copies are compared with one: what each of them loses is the cost of sharing. A component in
+//! caches shows that cost without memory (clock, siblings, other guests). The rest is memory, if
+//! the data do not fit in caches. Components that wait for single lines scale although memory
+//! decides: one copy with streams on the other CPUs shows them.
 
 use super::suite::{Experiment, Part, Suite};
 use machine::Machine;
@@ -135,10 +135,10 @@ impl Suite<'_> {
             return if free { Bound::Free(words) } else { unknown(&format!("{words}: too close to decide")) };
         }
         let beside = self.kept_beside(part).zip(controls().find_map(|part| self.kept_beside(part)));
-        let Some((kept, control)) = beside else { return unknown("not tested beside streams") };
+        let Some((kept, control)) = beside else { return unknown("not tested with streams on other CPUs") };
         let share = kept.against(control);
         let words = format!(
-            "one copy beside streams keeps {}, {} in caches",
+            "one copy with streams on other CPUs keeps {}, {} in caches",
             percent(kept.middle),
             percent(control.middle)
         );

@@ -93,8 +93,8 @@ struct WorstBlock {
     cache: CacheSize,
 }
 
-/// Of the last-level caches that these seats use, the one that the blocks on it exceed least: by
-/// how much, with its tasks and size. `last` is the reported size of the ladder's cache, and its
+/// Among the last-level caches that these seats use, the one that its blocks exceed least: the
+/// ratio, its tasks and its size. `last` is the reported size of the ladder's cache, and its
 /// size. `None` where no size is known.
 fn least_cover(
     evidence: &Evidence,
@@ -132,11 +132,12 @@ const DIFFERS: Rule = Rule {
         wrong by that factor.",
     action: "Plan for the measured size. Ask the provider whether it limits caches (CAT); on bare metal look \
         at /sys/fs/resctrl and at other work. See it: assay run --only memory.latency --profile full",
-    when: "The reported size lies 1.25 times beyond the measured bounds, or a block of twice that size \
-        answers within 45 ns. A factor of 2 or more is a warning, less is a note.",
+    when: "The reported size lies 1.25 times beyond the measured bounds. Or a block of twice that size \
+        answers within 45 ns, which no memory does. A factor of 2 or more is a warning, less is a note.",
     how: "The ladder times random loads on huge pages. Its levels are fitted as sums of miss curves, with \
-        bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory answers in \
-        less than 55 ns, so a ladder that ends below that does not show where the cache ends.",
+        bounds for each size; docs/method/cache-ladder.md has the measured error rates. No memory answers \
+        within 55 ns, and no server cache takes longer than 45 ns; in between it stays open. A ladder that \
+        ends below 55 ns does not show where the cache ends.",
     calm: "L3 as large as reported",
     looked_at: "latency ladder",
     source: file!(),

@@ -22,8 +22,8 @@ const CEILING: Rule = Rule {
         assay run --only BENCHMARK --new",
     when: "The figure is above the limit of the core, the memory channels, the disk's link or the network's \
         link. Or one of its samples has no work, or a length that no clock can time. The figure is rejected.",
-    how: "Core: 128 bytes a cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
-        or operations a cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
+    how: "Core: 128 bytes per cycle and task (two 64-byte loads, the widest core built), and at most 16 loads \
+        or operations per cycle. The cycle is the measured one. Memory: blocks beyond the last-level cache \
         against rate × width of all channels, if module names or EDAC show them, else of all modules. \
         Traffic on the bus is an estimate and is not judged. Disk, past the page cache: the link carries the \
         bytes, or the operations times their size. A cold file: that link (NVMe or SATA, on bare metal), or \
@@ -37,7 +37,7 @@ const CEILING: Rule = Rule {
     check: ceiling,
 };
 
-/// Two 64-byte loads a cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest
+/// Two 64-byte loads per cycle: Intel since Skylake-SP with AVX-512, AMD since Zen 5; ARM's widest
 /// moves less.
 const BYTES_PER_CYCLE: f64 = 128.0;
 /// No core built retires more operations in one cycle.
@@ -94,7 +94,7 @@ fn reject(draft: FindingDraft, judged: &Judged, why_report: &str) -> Finding {
         .rejects([&judged.series.key])
 }
 
-/// A window that no clock can have timed: shorter than the clock's step, or longer than the visit
+/// A sample that no clock can have timed: shorter than the clock's step, or longer than the pass
 /// around it.
 fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let series = &judged.series;
@@ -102,7 +102,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
         return None;
     }
     let step_ns = evidence.run.header.clock.resolution_ns;
-    // A network window may be empty: a throttled receiver takes nothing for a while.
+    // A network sample may be empty: a throttled receiver takes nothing for a while.
     let idle = idle_window(evidence, measured, judged).filter(|_| !series.case.bench.starts_with("network."));
     if idle.is_some() {
         return idle;
@@ -120,7 +120,7 @@ fn impossible_window(evidence: &Evidence, measured: &Measured, judged: &Judged) 
     Some(reject(draft, judged, ", with the clock that the run's header names."))
 }
 
-/// What every visit that counts measured, by the key of its series.
+/// What every pass that counts measured, by the key of its series.
 struct Measured<'a>(HashMap<String, Vec<(&'a Visit, &'a Samples)>>);
 
 impl<'a> Measured<'a> {
@@ -137,7 +137,7 @@ impl<'a> Measured<'a> {
         Measured(by_key)
     }
 
-    /// Work, nanoseconds and visit of every window of a series that counts.
+    /// Work, nanoseconds and pass of every sample of a series that counts.
     fn windows(&self, series: &Series) -> impl Iterator<Item = (f64, f64, &'a Visit)> {
         let own = self.0.get(&series.key).into_iter().flatten();
         own.flat_map(|(visit, samples)| {
@@ -147,7 +147,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// A window without work: it gives neither a speed nor a latency.
+/// A sample without work: it gives neither a speed nor a latency.
 fn idle_window(evidence: &Evidence, measured: &Measured, judged: &Judged) -> Option<Finding> {
     let (_, _, visit) = measured.windows(&judged.series).find(|(work, ..)| *work <= 0.0)?;
     let draft = impossible(evidence, judged, "has a sample with 0 units of work")

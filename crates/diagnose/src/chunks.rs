@@ -1,4 +1,4 @@
-//! What a visit noted of chunks or regions of memory, and lists that it noted once.
+//! What a pass noted of chunks or regions of memory, and lists that it noted once.
 
 use model::vocabulary::memory_map as ids;
 use model::vocabulary::{MetricId, ParamId};
@@ -28,12 +28,12 @@ pub(super) fn by_chunk(visit: &Visit, metric: MetricId, form: Form) -> Vec<Vec<f
 pub(super) const LATENCY: Form = Form::TimePerWork { scale: 1.0 };
 pub(super) const BANDWIDTH: Form = Form::WorkPerTime { scale: 1.0 };
 
-/// A list that a visit noted once.
+/// A list that a pass noted once.
 pub(super) fn list(visit: &Visit, metric: MetricId) -> Vec<f64> {
     listed(visit, metric, Form::Value)
 }
 
-/// The same of windows of another form.
+/// The same of samples of another form.
 pub(super) fn listed(visit: &Visit, metric: MetricId, form: Form) -> Vec<f64> {
     let own =
         visit.samples.iter().find(|samples| samples.metrics == [metric] && samples.point == Params::new());

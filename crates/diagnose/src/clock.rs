@@ -18,7 +18,7 @@ const CLOCKSOURCE: Rule = Rule {
     topic: "clock source",
     meaning: "Linux reads the time from the CPU's own counter where that is steady (tsc on x86, \
         arch_sys_counter on ARM). Here each reading is a slow device access or a system call, up to 100 \
-        times dearer. Every program that reads the time pays for it.",
+        times slower. Every program that reads the time pays for it.",
     action: "Look for 'Marking TSC unstable' and its reason in the kernel's log, and for tsc=unstable on the \
         command line. See it: dmesg | grep -i -e tsc -e clocksource",
     when: "The current clock source is hpet, acpi_pm, pit, jiffies or refined-jiffies.",
@@ -218,8 +218,8 @@ const MOVING: Rule = Rule {
     check: moving,
 };
 
-/// 5th percentile, median and 95th percentile of the core clock after each window, GHz; `None` for
-/// fewer than 60 windows.
+/// 5th percentile, median and 95th percentile of the core clock after each sample, GHz; `None` for
+/// fewer than 60 samples.
 pub fn movement(evidence: &Evidence) -> Option<[f64; 3]> {
     let clocks = evidence.clocks_ghz();
     if clocks.len() < 60 {
@@ -256,7 +256,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         .cause(format!(
             "Figures in ns (L1, L2, system calls) inherit the spread; those in core cycles do not.{remark}"
         ))
-        .fact("clock, 5 to 95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
+        .fact("clock, 5–95 %", format!("{low:.2}–{high:.2} GHz"), "covariate clock_ghz")
         .fact("median", format!("{middle:.2} GHz"), "covariate clock_ghz")
         .fact("samples", evidence.clocks_ghz().len(), "passes")
         .facts(stepped.map(|step| {
@@ -272,7 +272,7 @@ fn moving(evidence: &Evidence) -> Option<Vec<Finding>> {
         .explains(goes_with_it(evidence).map(|judged| judged.series.key.clone()))])
 }
 
-/// From the clock of one visit to that of the next.
+/// From the clock of one pass to that of the next.
 #[derive(Clone, Copy)]
 struct Step {
     from: f64,
@@ -290,8 +290,8 @@ fn largest_step(clocks: &[(f64, f64)]) -> Option<Step> {
     clocks.windows(2).map(step).max_by(|one, other| one.size.total_cmp(&other.size))
 }
 
-/// By which share the clock moved inside each visit, from its slowest window to its fastest: a
-/// quarter of the visits moved by this or more.
+/// By which share the clock moved inside each pass, from its slowest sample to its fastest: a
+/// quarter of the passes moved by this or more.
 fn moved_inside(evidence: &Evidence) -> f64 {
     let moved = |visit: &Visit| {
         let clocks = tracks::clocks_of(visit);
@@ -311,7 +311,7 @@ const CHECK: Rule = Rule {
     id: ids::host::rule::CLOCK_CHECK,
     title: "Two measures of the core clock disagree",
     topic: "clock",
-    meaning: "All figures in core cycles rest on a chain of dependent additions, one a cycle. A second \
+    meaning: "All figures in core cycles rest on a chain of dependent additions, one per cycle. A second \
         measure contradicts that chain. The clock changed between the two, an emulator runs them, or the \
         core does not add in one cycle.",
     action: "Use the figures in nanoseconds, not those in cycles. See it: assay run --only \

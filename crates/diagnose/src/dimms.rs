@@ -1,6 +1,6 @@
 //! How memory modules are placed, as the firmware reports.
 
-use super::words::capital;
+use super::words::{capital, listed};
 use super::{Evidence, Rule};
 use machine::{self, Balance, Confidence, DimmFinding, Hypervisor, Machine, Population};
 use model::vocabulary::host as ids;
@@ -14,7 +14,7 @@ const POPULATION: Rule = Rule {
     topic: "modules",
     meaning: "A socket reaches its bandwidth only if all its channels hold the same memory. Uneven modules \
         make a part of memory several times slower than the rest. Which part a program gets differs from run \
-        to run, so results swing.",
+        to run, so results vary.",
     action: "Move the modules as the finding says, or compare the slots with the board's manual. See it: \
         sudo assay machine",
     when: "Channels, controllers or sockets hold different amounts, a socket has a processor and no memory, \
@@ -107,7 +107,8 @@ fn facts(judged: &Population) -> Vec<Fact> {
     facts
 }
 
-/// Modules of each controller, else of each channel: `sockets 0, 1 have 3+1 by controller`.
+/// Modules of each controller, else of each channel: `sockets 0 and 1 have 3+1 modules on their
+/// controllers`.
 fn layout(judged: &Population) -> String {
     let joined = |counts: Vec<usize>| counts.iter().map(usize::to_string).collect::<Vec<_>>().join("+");
     let words = judged.dimm_sockets.iter().map(|socket| {
@@ -115,13 +116,13 @@ fn layout(judged: &Population) -> String {
             (0..all).map(|at| of.get(&at).copied().unwrap_or(0)).collect::<Vec<_>>()
         };
         match (&socket.dimms_per_controller, socket.controllers_total, socket.channels_total) {
-            (Some(of), Some(all), _) => format!("{} by controller", joined(count(of, all))),
-            (_, _, Some(all)) => format!("{} by channel", joined(count(&socket.dimms_per_channel, all))),
-            _ => format!("{} modules", socket.dimms),
+            (Some(of), Some(all), _) => (joined(count(of, all)), "controllers"),
+            (_, _, Some(all)) => (joined(count(&socket.dimms_per_channel, all)), "channels"),
+            _ => (socket.dimms.to_string(), "slots"),
         }
     });
     // Sockets that are filled alike are named together.
-    let mut layouts: Vec<(String, Vec<String>)> = Vec::new();
+    let mut layouts: Vec<((String, &str), Vec<String>)> = Vec::new();
     for (words, socket) in words.zip(&judged.dimm_sockets) {
         let number = socket.socket.to_string();
         match layouts.iter_mut().find(|(known, _)| *known == words) {
@@ -129,11 +130,20 @@ fn layout(judged: &Population) -> String {
             None => layouts.push((words, vec![number])),
         }
     }
-    let named = layouts.iter().take(MAX_LAYOUTS).map(|(words, sockets)| match sockets.as_slice() {
-        [one] => format!("socket {one} has {words}"),
-        several => format!("sockets {} have {words}", several.join(", ")),
+    let first_place = layouts.first().map(|((_, place), _)| *place);
+    let named = layouts.iter().take(MAX_LAYOUTS).enumerate().map(|(at, ((counts, place), sockets))| {
+        let sockets: Vec<&str> = sockets.iter().map(String::as_str).collect();
+        let (subject, whose) = match sockets.as_slice() {
+            [one] => (format!("socket {one} has"), "its"),
+            several => (format!("sockets {} have", listed(several)), "their"),
+        };
+        if at > 0 && Some(*place) == first_place {
+            format!("{subject} {counts}")
+        } else {
+            format!("{subject} {counts} modules on {whose} {place}")
+        }
     });
-    named.collect::<Vec<_>>().join("; ")
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// More different layouts than this do not fit a line.

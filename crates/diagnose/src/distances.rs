@@ -103,7 +103,7 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
         else {
             continue;
         };
-        // Visit by visit, for the cache's other users come and go.
+        // Pass by pass, for the cache's other users come and go.
         let of_visits = |judged: &Judged| -> Vec<(u32, f64)> {
             let processes = judged.series.processes.iter();
             processes.filter_map(|process| Some((process.order, median(&process.values)?))).collect()
@@ -118,7 +118,7 @@ pub fn contention(evidence: &Evidence) -> Vec<Contention> {
                 (own >= MIN_OWN_SLOWDOWN * idle).then(|| (beside - idle) / (own - idle))
             })
             .collect();
-        // Most visits must give a share, and nearly all of these must agree.
+        // Most passes must give a share, and nearly all of these must agree.
         let enough = shares.len() >= MIN_VISITS && 2 * shares.len() > own_of.len();
         let ends = quantile(&shares, 0.1).zip(quantile(&shares, 0.9)).filter(|_| enough);
         let shared = match ends {

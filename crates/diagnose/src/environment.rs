@@ -1,7 +1,7 @@
 //! What disturbed the run: other work, steal, CPU quotas, swapping.
 
 use super::paused::Paused;
-use super::words::{capital, counted, percent};
+use super::words::{capital, counted, percent, uncapital};
 use super::{Evidence, Rule, others};
 use model::vocabulary::host as ids;
 use model::{Case, Conditions, Effect, Fact, Finding, Planned, Severity, Visit};
@@ -17,14 +17,15 @@ const BACKGROUND: Rule = Rule {
         too slow. The finding names the busiest processes.",
     action: "Stop the other work, or wait for it with --wait-idle, and measure again. See it: top -b -n 1 | \
         head -15",
-    when: "Other processes used more than 5 % of one CPU over the run, or 10 % of a benchmark's CPUs. In the \
-        finding, figures carry the cause from 5 % of their CPUs on. From 20 % on they are rejected.",
+    when: "Other processes used more than 5 % of one CPU over the run (or 0.5 % of all, on large hosts). Or \
+        they used 10 % of a benchmark's CPUs. In a finding, figures carry the cause from 5 % of their \
+        benchmark's CPUs on, and are rejected from 20 % on.",
     how: "Other work is the busy time of the CPUs less the CPU time of Assay's own processes, pass by pass. \
-        The first limit is 0.5 % of the host where that is more. The kernel counts in ticks of 10 ms, so \
-        shares below four standard errors of such ticks do not count. Benchmarks that ran for less than 0.3 \
-        s in all are not judged alone. Nor are disk, file and network benchmarks beside others, since the \
-        kernel's workers act for them. Where a CPU quota pauses Assay, the limits are 0.1 CPU higher, for a \
-        tick in each of its periods. Processes are listed between passes while other work runs.",
+        The kernel counts in ticks of 10 ms, so shares below four standard errors of such ticks do not \
+        count. Benchmarks that ran for less than 0.3 s in all are not judged alone. Disk, file and network \
+        benchmarks are judged only in runs of nothing else, since the kernel's workers act for them. Where a \
+        CPU quota pauses Assay, the limits are 0.1 CPU higher, for a tick in each of its periods. Processes \
+        are listed between passes while other work runs.",
     calm: "other work: none seen",
     looked_at: "/proc/stat",
     source: file!(),
@@ -38,13 +39,13 @@ pub(super) const MIN_REJECTED_SHARE: f64 = 0.20;
 /// Shorter totals are dominated by the 10 ms tick.
 pub(super) const MIN_JUDGED_MS: f64 = 300.0;
 
-/// Standard deviation of what one visit's count of a CPU's time may err by, ms: a tick of 10 ms at
-/// either end, any part of it as likely as any other.
+/// Standard deviation of the error in one pass's count of a CPU's time, ms: up to a tick of 10 ms
+/// at either end, uniformly distributed.
 const TICK_ERROR_MS: f64 = 4.1;
 /// Standard errors beyond which even the worst case of a run is no error of ticks.
 const MIN_STANDARD_ERRORS: f64 = 4.0;
 
-/// The smallest share of these visits' time on `cpus` CPUs that ticks alone cannot explain.
+/// The smallest share of these passes' time on `cpus` CPUs that ticks alone cannot explain.
 fn smallest_certain_share<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64) -> f64 {
     let (mut count, mut wall_ms) = (0.0, 0.0);
     for visit in visits {
@@ -54,8 +55,8 @@ fn smallest_certain_share<'a>(visits: impl Iterator<Item = &'a Visit>, cpus: f64
     MIN_STANDARD_ERRORS * TICK_ERROR_MS * f64::sqrt(count * cpus) / (wall_ms * cpus)
 }
 
-/// What ticks may err in visits that a quota paused, CPUs: it pauses us at the same point of each
-/// of its periods (100 ms usually), so that an error of up to one tick (10 ms) does not average
+/// The error of ticks in passes that a quota paused, CPUs. The quota pauses Assay at the same point
+/// of each of its periods (usually 100 ms), so an error of up to one tick (10 ms) does not average
 /// out. Half of that was seen.
 fn tick_error<'a>(visits: impl Iterator<Item = &'a Visit>) -> f64 {
     match Evidence::total(visits, |c| c.throttled_ms) {
@@ -116,9 +117,13 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
         BACKGROUND.id,
         match worst.filter(|_| all.rate() <= quiet) {
             Some((share, case)) => {
-                format!("Other processes took {} of the CPU during {}", percent(*share), evidence.name(case))
+                let name = uncapital(&evidence.name(case));
+                format!("Other processes took {} of the CPU during {name}", percent(*share))
             }
-            None => format!("Other processes used {:.2} of {cpus:.0} CPUs during the run", all.rate()),
+            None => {
+                let share = percent(all.rate() / cpus);
+                format!("Other processes took {share} of the CPU time of the run")
+            }
         },
     )
     .cause("Other work ran at the same time and competed for cores, caches and memory.")
@@ -134,8 +139,8 @@ fn background(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(evidence, explained, rejected, finding))
 }
 
-/// CPUs' worth of work, as far as it was seen: counters of busy time and of our own time are read
-/// one after the other, so that their difference may be below zero.
+/// CPUs' worth of work. The counters of busy time and of Assay's own time are read one after the
+/// other, so their difference may be below zero: then none was seen.
 pub fn cpus_seen(cpus: f64) -> String {
     if cpus < MIN_SEEN_CPUS { "none seen".to_string() } else { format!("{cpus:.2} CPUs") }
 }
@@ -160,7 +165,8 @@ pub(super) fn graded(
     // A figure that the headline names is named once.
     let name = |judged: &Judged| {
         let name = evidence.name(&judged.series.case);
-        if finding.headline.contains(&name) { "It".to_string() } else { capital(&name) }
+        let is_named = finding.headline.contains(&uncapital(&name));
+        if is_named { "Its figure".to_string() } else { capital(&name) }
     };
     let graded_as = |severity, effect, keys: Vec<String>, [does, many_do]: [&str; 2]| {
         let ending = match figures(&keys)[..] {
@@ -205,26 +211,33 @@ const STEAL: Rule = Rule {
 fn steal(evidence: &Evidence) -> Option<Vec<Finding>> {
     let stolen = |c: &Conditions| Some(c.steal_ms? / f64::from(c.cpus.max(1)));
     let all = Evidence::total(evidence.visits(), stolen)?;
-    let (mut explained, mut rejected) = (Vec::new(), Vec::new());
-    for (case, _) in evidence.cases() {
+    let (mut explained, mut rejected, mut worst) = (Vec::new(), Vec::new(), None::<(f64, &Case)>);
+    for (case, planned) in evidence.cases() {
         let total = Evidence::total(evidence.visits_of(case), stolen);
         let Some(total) = total.filter(|total| total.wall_ms >= MIN_JUDGED_MS) else { continue };
-        match total.rate() {
-            rate if rate > 0.10 => rejected.extend(evidence.keys_of(case)),
-            rate if rate > 0.02 => explained.extend(evidence.keys_of(case)),
-            _ => {}
+        let (rate, keys) = (total.rate(), evidence.keys_of(case));
+        if rate <= 0.02 || keys.is_empty() {
+            continue;
+        }
+        if rate > 0.10 { &mut rejected } else { &mut explained }.extend(keys);
+        if worst.is_none_or(|(most, _)| rate > most) {
+            worst = Some((rate, &planned.case));
         }
     }
-    if all.rate() <= 0.005 && explained.is_empty() && rejected.is_empty() {
-        return Some(Vec::new());
-    }
-    let finding =
-        Finding::warning(STEAL.id, format!("The host took {} of the CPU time (steal)", percent(all.rate())))
-            .cause("This guest shares its cores with other guests. While one of them runs, this one waits.")
-            .fact("steal", format!("{:.0} ms per CPU", all.value), "/proc/stat over all passes")
-            .fact("of", format!("{:.0} ms", all.wall_ms), "run time of all passes")
-            .confirm("vmstat 1 10    # column st")
-            .advice("Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs.");
+    let headline = match worst {
+        None if all.rate() <= 0.005 => return Some(Vec::new()),
+        Some((rate, case)) if all.rate() <= 0.005 => {
+            let name = uncapital(&evidence.name(case));
+            format!("The host took {} of the CPU during {name}", percent(rate))
+        }
+        _ => format!("The host took {} of the CPU time (steal)", percent(all.rate())),
+    };
+    let finding = Finding::warning(STEAL.id, headline)
+        .cause("This guest shares its cores with other guests. While one of them runs, this one waits.")
+        .fact("steal", format!("{:.0} ms per CPU", all.value), "/proc/stat over all passes")
+        .fact("of", format!("{:.0} ms", all.wall_ms), "run time of all passes")
+        .confirm("vmstat 1 10    # column st")
+        .advice("Measure at another hour or on a dedicated host, or ask the provider for pinned CPUs.");
     Some(graded(evidence, explained, rejected, finding))
 }
 
@@ -240,12 +253,12 @@ const QUOTA: Rule = Rule {
         stood still as under a hidden quota. Benchmarks throttled for more than 1 % of their time, or that \
         stood still, are rejected.",
     how: "Sources: cpu.max and cpu.stat. Groups above a control-group namespace or outside the mounted part \
-        are hidden; there only tasks that stood still show a quota. They did in samples in which the \
-        measuring task never slept and shared its CPU with no other task of the benchmark. There wall time \
-        less CPU time, run-queue delay, interrupts and steal is 5 % of it or more, in 0.3 s at least. Linux \
-        counts such pauses as run-queue delay (seen up to 6.18), so 20 % less the CPU time of other work \
-        counts too.",
-    calm: "CPU quota: none in the way",
+        are hidden; there only tasks that stood still show a quota. A task stood still if 5 % of its time is \
+        neither CPU time, run-queue delay, interrupts nor steal. Only samples count (0.3 s or more) in which \
+        it never slept and shared its CPU with no other task of the benchmark. Linux counts such pauses as \
+        run-queue delay (seen up to 6.18). So 20 % that is neither CPU time, other work, interrupts nor \
+        steal counts too.",
+    calm: "no CPU quota",
     looked_at: "cpu.max, cpu.stat",
     source: file!(),
     check: quota,
@@ -307,7 +320,7 @@ fn quota(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-/// What a quota stopped, by the throttled time over the time of the visits. The kernel adds the
+/// What a quota stopped, by the throttled time over the time of the passes. The kernel adds the
 /// time of each CPU on which tasks were stopped, so that it may be more than all the time.
 fn stopped(rate: f64, cpus: f64) -> String {
     if rate > 1.0 {
@@ -353,10 +366,10 @@ const SWAP: Rule = Rule {
     id: ids::rule::SWAPPING,
     title: "The kernel swapped during the run",
     topic: "swapping",
-    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000 to \
-        1,000,000 times as much. What is measured then is not memory.",
+    meaning: "A page that returns from swap costs a disk access instead of a memory access, 1,000–1,000,000 \
+        times as much. What is measured then is not memory.",
     action: "Free memory or stop what uses it, and measure again. See it: vmstat 1 10 (columns si and so)",
-    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page a \
+    when: "The host's counters of swapped pages grew during passes. Benchmarks with more than 1 page per \
         second carry the cause.",
     how: "Source: /proc/vmstat, pages swapped in and out, over the whole host.",
     calm: "swapping: 0 pages",

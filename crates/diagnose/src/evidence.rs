@@ -1,4 +1,4 @@
-//! All that rules may look at, with the look-ups that several of them need.
+//! All that rules may read, with the queries that several of them need.
 
 use super::key_figures::{KeyFigure, of_key};
 use super::tracks::{clocks_of, is_clock};
@@ -25,10 +25,10 @@ pub struct Evidence<'a> {
     pub series: &'a [Judged],
 }
 
-/// Conditions of several visits together.
+/// Conditions of several passes together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Wall time of the visits that knew the value, ms.
+    /// Wall time of the passes that knew the value, ms.
     pub wall_ms: f64,
     pub value: f64,
 }
@@ -50,7 +50,7 @@ impl<'a> Evidence<'a> {
         Evidence { run, machine, clock, series }
     }
 
-    /// Visits that ran, whatever came of them.
+    /// Passes that ran, with a result or without.
     pub fn visits(&self) -> impl Iterator<Item = &'a Visit> {
         self.run.visits.iter().filter(|visit| visit.conditions.wall_ms > 0.0)
     }
@@ -68,7 +68,7 @@ impl<'a> Evidence<'a> {
             .filter(|(index, _)| self.visits_of(*index).next().is_some())
     }
 
-    /// A condition summed over visits; `None` where no visit knew it.
+    /// A condition summed over passes; `None` where no pass knew it.
     pub fn total(
         visits: impl Iterator<Item = &'a Visit>,
         value: impl Fn(&Conditions) -> Option<f64>,
@@ -94,7 +94,7 @@ impl<'a> Evidence<'a> {
         self.series_of(case).map(|judged| judged.series.key.clone()).collect()
     }
 
-    /// Keys of all series of the cases whose visits had more of a condition than this, per ms.
+    /// Keys of all series of the cases whose passes had more of a condition than this, per ms.
     pub fn keys_above(&self, rate: f64, value: fn(&Conditions) -> Option<f64>) -> Vec<String> {
         let total = |case| Evidence::total(self.visits_of(case), value);
         let above = self.cases().filter(|(case, _)| total(*case).is_some_and(|total| total.rate() > rate));
@@ -142,15 +142,20 @@ impl<'a> Evidence<'a> {
         if name == "same-llc" && !several { "on two CPUs" } else { placement(name) }
     }
 
+    /// The same as a label: `one CPU`, `two CPUs`, `free`.
+    pub fn place_label<'n>(&self, name: &'n str) -> &'n str {
+        if name == "free" { name } else { self.place(name).trim_start_matches("on ") }
+    }
+
     /// The measured core clock, GHz: the median of the clock benchmark, else of the readings after
-    /// all windows.
+    /// all samples.
     pub fn core_clock_ghz(&self) -> Option<f64> {
         let measured = self.find(ids::CLOCK, "one-cpu", ids::metric::CLOCK).and_then(Judged::median);
         let measured = measured.filter(is_clock);
         measured.or_else(|| stats::order::median(&self.clocks_ghz()))
     }
 
-    /// The core clock after every window of every visit, GHz; impossible values are left out.
+    /// The core clock after every sample of every pass, GHz; impossible values are left out.
     pub fn clocks_ghz(&self) -> Vec<f64> {
         self.visits().flat_map(clocks_of).collect()
     }

@@ -1,5 +1,5 @@
-//! Findings as a screen lists them: one line a cause, the gravest first, then those that touch the
-//! most key figures.
+//! Findings as a screen lists them: one line per cause, the gravest first, then those that touch
+//! the most key figures.
 
 use super::topic;
 use model::vocabulary::RuleId;
@@ -29,7 +29,7 @@ impl FindingLine {
     }
 }
 
-/// Rules whose findings follow from another's where both fire: the consequence, then the causes.
+/// Rules whose findings follow from another's where both apply: the consequence, then the causes.
 const FOLLOWS: &[(RuleId, &[RuleId])] = &[
     (host::BLOCK_INSIDE_CACHE, &[host::LLC_DIFFERS]),
     (host::SLOW_CLOCK, &[host::SLOW_GOVERNOR, host::TURBO_OFF]),
@@ -66,7 +66,8 @@ pub fn screen_order(findings: &[Finding], touches: impl Fn(&Finding) -> usize) -
         .filter_map(|(cause, group)| {
             let most = group.iter().map(|finding| touches(finding)).max()?;
             let severity = group.iter().map(|finding| finding.severity).max()?;
-            // The cause speaks; of several such findings the gravest that touches most.
+            // The cause is shown; of several such findings the gravest that touches most key
+            // figures.
             let lead = group
                 .iter()
                 .rev()
@@ -86,7 +87,8 @@ pub fn screen_order(findings: &[Finding], touches: impl Fn(&Finding) -> usize) -
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// The rule that a finding's line belongs to: the first cause that fired, and that one's own.
+/// The rule that a finding's line belongs to: the first cause that was found, or the cause of that
+/// one.
 fn cause_of(rule: &str, fired: &impl Fn(&RuleId) -> bool) -> String {
     let mut cause = rule;
     // The table has no circle; its longest chain is shorter than this.

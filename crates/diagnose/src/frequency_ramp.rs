@@ -16,8 +16,8 @@ const AFTER_IDLE: Rule = Rule {
     title: "A core runs at another clock right after idling",
     topic: "clock",
     meaning: "A core that idled may take milliseconds to reach its steady clock, or run above it for a while \
-        (turbo). Steady benchmarks show neither. A server that answers a request and sleeps again lives in \
-        these milliseconds.",
+        (turbo). Steady benchmarks show neither. A server that answers a request and sleeps again runs \
+        mostly in these milliseconds.",
     action: "For short requests use the governor performance, energy_performance_preference performance, or \
         shallower idle states (cpupower idle-set -D 10). See it: assay run --only cpu.frequency-ramp --new",
     when: "The 95 % interval of the first step's clock lies more than 2 % below or above the steady clock. A \

@@ -31,7 +31,7 @@ const SWINGS: Rule = Rule {
     how: "Compared are the places of its tasks, the clock, steal, other work, switches and faults. One is \
         named where Spearman's rank correlation is 0.6 or more with p < 0.05 after Holm's correction. With 6 \
         runs only a nearly perfect order reaches that. A longer run has more switches, faults and waiting, \
-        and a faster one more a second. These must follow the result as counts, per second and (of a rate) \
+        and a faster one more per second. These must follow the result as counts, per second and (of a rate) \
         for each piece of work. The clock, steal, other work and places are named first.",
     calm: "the command's result is steady",
     looked_at: "its runs",
@@ -285,13 +285,12 @@ const PLACED: Rule = Rule {
         --placements free,same-cpu,spread -- COMMAND",
     when: "The medians on one CPU and spread over all differ by 1.5 times or more, from 6 runs each. A \
         warning if the result left to the scheduler is over 10 % off the better one, else a note.",
-    how: "The program needs more than one CPU where one CPU is worse and its CPU time is 0.9 of its wall \
-        time or more. With x the share of pairs of busy tasks on one CPU: p = (x free - x spread) / (x \
-        same-cpu - x spread), kept within 0 and 1. p is the share of the looks that found two busy tasks in \
-        which free tasks were together. Looks are evenly spread over time, so rates mix: expected = p \
-        rate(same-cpu) + (1 - p) rate(spread), of means over runs; a time is the reciprocal of a rate. \
-        Within 10 % the mix explains the free result, else the finding gives the rest. x must differ by 0.5 \
-        between the pinned placements.",
+    how: "The program needs more than one CPU where one CPU is worse and its CPU time is 90 % of its wall \
+        time or more. x is the share of pairs of busy tasks that are on one CPU. p = (x free − x spread) / \
+        (x one CPU − x spread), within 0–1. Readings are evenly spread over time, so rates mix: expected \
+        rate = p × rate on one CPU + (1 − p) × rate spread. Rates are means over runs; a time is the \
+        reciprocal of a rate. Within 10 % the mix explains the free result, else the finding gives the rest. \
+        x must differ by 0.5 between the pinned placements.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -347,7 +346,7 @@ impl<'a> PlacedResult<'a> {
 
     /// The result, and how the runs used CPUs.
     fn facts(&self, evidence: &Evidence) -> Vec<Fact> {
-        let (name, series) = (self.name, &self.judged.series);
+        let (name, series) = (evidence.place_label(self.name), &self.judged.series);
         let median = figure(self.median, &series.metric.unit);
         let value = format!("{median} (median of {} runs)", series.processes.len());
         let mut facts = vec![Fact::new(name, value, &series.key)];
@@ -426,7 +425,7 @@ fn depending(evidence: &Evidence, free: &Judged, same: &Judged, spread: &Judged)
     )
 }
 
-/// The mean share of the looks that found a pair of busy tasks on one CPU, with its key.
+/// The mean share of readings in which a pair of busy tasks was on one CPU, with its key.
 fn together<'a>(evidence: &Evidence<'a>, judged: &Judged) -> Option<(f64, &'a str)> {
     let (series, shares) = companion(evidence, judged, ids::metric::OCCUPANCY, Some("same-cpu"))?;
     Some((mean(&shares)?, &series.series.key))
@@ -444,7 +443,7 @@ fn cpus_used(evidence: &Evidence, judged: &Judged) -> Option<f64> {
 
 /// The free result as a mix of the pinned ones: means over runs, as results.
 struct PlacementMix {
-    /// The share of looks in which free tasks were together.
+    /// The share of readings in which free tasks were on one CPU.
     together: f64,
     /// The result expected of that share.
     expected: f64,
@@ -480,7 +479,7 @@ impl PlacementMix {
             format!("{} remain unexplained", percent(rest))
         };
         format!(
-            " Left to the scheduler, two busy tasks shared a CPU in {} of the looks. That mix predicts {}; \
+            " Left to the scheduler, two busy tasks shared a CPU in {} of the readings. That mix predicts {}; \
              {} was measured ({explained}).",
             percent(self.together),
             figure(self.expected, unit),

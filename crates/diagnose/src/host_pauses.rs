@@ -23,8 +23,8 @@ const PREEMPTED: Rule = Rule {
     when: "The 95 % interval of a CPU's withheld time lies above 0.5 %, in four passes or more. The rule \
         does not apply if the kernel counts half as much in interrupts.",
     how: "assay host spins a clock on every CPU at once. Pauses of 100 µs or more count (or of five usual \
-        gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs take \
-        turns where 40 % of one's paused time is in pauses that begin where the other's end, or the reverse. \
+        gaps, where ticks take that long), if the clock's process did not wait for its CPU. Two CPUs \
+        alternate where 40 % of one's paused time is in pauses that begin where the other's end, or the reverse. \
         Both ends lie within 60 µs (or 5 % of the pause, at most 300 µs). Such pauses must be significantly \
         more than pauses that begin or end together. Both CPUs must pause at once in less than 0.85 of what \
         chance gives. Two CPUs stop together where half of the paused time is in pauses that begin and end \
@@ -66,7 +66,7 @@ fn pauses(run: &Run, machine: &Machine) -> Option<Pauses> {
     })
 }
 
-/// The watched CPUs of a stored visit.
+/// The watched CPUs of a stored pass.
 fn watched(visit: &Visit) -> Vec<Watched> {
     let cpu_of = |samples: &Samples| index(&samples.point, ids::param::CPU);
     let samples_of = |cpu: u32, metric: MetricId| {
@@ -100,7 +100,7 @@ fn watched(visit: &Visit) -> Vec<Watched> {
     all
 }
 
-/// Windows that each end with a pause, as pauses on one line.
+/// The pauses of samples on one time line: each sample ends with a pause.
 fn time_line(samples: &Samples) -> Vec<Pause> {
     let waited = samples.beside.wait_ns.as_ref();
     let mut at = 0.0;
@@ -128,7 +128,7 @@ impl Pauses {
         self.found.pairs.iter().filter(|pair| pair.answer == answer).collect()
     }
 
-    /// `CPUs 0 and 1 never run at once`, where pairs take turns or stop together.
+    /// `CPUs 0 and 1 never run at once`, where pairs alternate or stop together.
     pub fn pairs_words(&self) -> Option<String> {
         let named = |pairs: &[&PairTime]| {
             let [first, rest @ ..] = pairs else { return None };
@@ -140,7 +140,7 @@ impl Pauses {
             Some(format!("CPUs {} and {}{more}", first.cpus[0], first.cpus[1]))
         };
         if let Some(pairs) = named(&self.pairs_that(PairAnswer::TakeTurns)) {
-            return Some(format!("{pairs} take turns on one CPU of the host"));
+            return Some(format!("{pairs} alternate on one CPU of the host"));
         }
         Some(format!("{} stop together", named(&self.pairs_that(PairAnswer::StopTogether))?))
     }

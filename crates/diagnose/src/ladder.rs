@@ -60,7 +60,7 @@ pub fn curves<'a>(
 const MIN_MEMORY_NS: f64 = 55.0;
 const MAX_CACHE_NS: f64 = 45.0;
 
-/// A ladder counts where huge pages backed this much of it: page walks look like levels.
+/// A ladder counts where huge pages backed this much of it: page walks give levels of their own.
 const MIN_HUGE_SHARE: f64 = 0.95;
 
 /// The latency ladder, read.
@@ -108,7 +108,7 @@ impl CacheSize {
 }
 
 /// The ladder of random loads on huge pages; `None` where there is none, too short a one, or one
-/// that was measured beside other work and does not count.
+/// that other work disturbed, so that it does not count.
 pub fn ladder<'a>(evidence: &Evidence<'a>) -> Option<Ladder<'a>> {
     let plain = |case: &Case| {
         let order = case.params.get(ids::param::ORDER).and_then(|order| order.text());

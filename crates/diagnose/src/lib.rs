@@ -109,7 +109,7 @@ pub struct Rule {
     /// What its findings are about, in one or two words of at most 12 columns; several may share
     /// one.
     pub topic: &'static str,
-    /// What its findings mean for the reader: present tense, one idea a sentence.
+    /// What its findings mean for the reader: present tense, one idea per sentence.
     pub meaning: &'static str,
     /// What the reader should do: imperatives, a command where there is one.
     pub action: &'static str,
@@ -117,15 +117,16 @@ pub struct Rule {
     pub when: &'static str,
     /// How the condition is computed, and the reasons or sources of its thresholds; may be empty.
     pub how: &'static str,
-    /// What was in order where it looked and found nothing, in three to six words with their scope;
-    /// empty: not shown.
+    /// What is in order if it finds nothing, in three to six words with their scope; empty: not
+    /// shown.
     pub calm: &'static str,
-    /// Where it looked, in at most 18 columns: a file of the kernel or a measurement; may be empty.
+    /// The source that it reads, in at most 18 columns: a file of the kernel or a measurement; may
+    /// be empty.
     pub looked_at: &'static str,
     /// The source file: `file!()`.
     pub source: &'static str,
-    /// `None`: it does not apply, because what it needs to know is not known. An empty list: it
-    /// looked and found nothing.
+    /// `None`: it does not apply, because what it needs is not known. An empty list: it applies and
+    /// found nothing.
     pub check: fn(&Evidence) -> Option<Vec<Finding>>,
 }
 
@@ -150,7 +151,7 @@ pub struct Diagnosis {
     pub measured_caches: Vec<MeasuredCache>,
     /// The gravest first.
     pub findings: Vec<Finding>,
-    /// Rules that looked and found nothing.
+    /// Rules that applied and found nothing.
     pub clean: Vec<&'static Rule>,
     /// Rules that did not apply.
     pub not_applicable: Vec<&'static Rule>,
@@ -193,7 +194,7 @@ fn adjusted(verdict: &Verdict, finding: &Finding) -> Verdict {
     };
     match (finding.effect, verdict.kind) {
         (Effect::None, _) | (_, VerdictKind::Skipped | VerdictKind::Unverified) => verdict.clone(),
-        // What rejected it first (no visit gave a number) is not hidden by what else is wrong.
+        // What rejected it first (no pass gave a number) is not hidden by what else is wrong.
         (Effect::Rejects, VerdictKind::Rejected) => Verdict::new(VerdictKind::Rejected, with_cause()),
         (Effect::Rejects, _) => Verdict::new(VerdictKind::Rejected, because),
         (Effect::Explains, VerdictKind::Trusted) => {
@@ -214,7 +215,7 @@ impl Diagnosis {
     }
 
     /// Spread of the core clock as a share of its median, from the 5th to the 95th percentile of
-    /// the readings after windows; `None` if there are too few.
+    /// the readings after samples; `None` if there are too few.
     pub fn clock_movement(&self) -> Option<f64> {
         clock::movement(&self.evidence()).map(|[low, middle, high]| (high - low) / middle)
     }
@@ -264,7 +265,7 @@ impl Diagnosis {
         swept::swept(&self.evidence())
     }
 
-    /// From the run's start to the end of its last visit, s.
+    /// From the run's start to the end of its last pass, s.
     pub fn elapsed_s(&self) -> f64 {
         self.run.measured_ms() / 1e3
     }
@@ -282,7 +283,7 @@ impl Diagnosis {
         let shares: Vec<f64> = shares.filter_map(|share| share.parse().ok()).collect();
         let most = shares.iter().copied().reduce(f64::max)?;
         let percent = (1000.0 * most).round() / 10.0;
-        Some(format!("{percent} % more work than reported in {} cases", shares.len()))
+        Some(format!("{percent} % more work than reported in {}", words::counted(shares.len(), "benchmark")))
     }
 
     /// Whether any figure is usable. Of two commands at once it is their ratio: a disturbance hit

@@ -8,7 +8,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::ipc as ids;
 use model::{CpuSet, Fact, Params};
 
-/// What decided, in words, and what was seen of it.
+/// What decided, in words, with the evidence.
 pub struct Mechanism {
     pub words: String,
     pub facts: Vec<Fact>,
@@ -85,10 +85,10 @@ fn counted(index: &Index, mix: &Mix) -> Vec<Fact> {
     facts.into_iter().flatten().collect()
 }
 
-/// The kernel sees no two CPUs that share a cache.
+/// The kernel reports no two CPUs that share a cache.
 fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
-    // By its flips wake_wide counts a pair as wide where a domain has one CPU; seen is only what
-    // came of it.
+    // In a domain of one CPU wake_wide treats a pair as wide. Its decision is not visible, only the
+    // outcome.
     let wide = match affine {
         Some(share) if share < MAX_NONE && together <= MAX_NONE => {
             ", and wake_wide keeps wake_affine from being tried"
@@ -108,14 +108,14 @@ fn alone_in_domain(affine: Option<f64>, together: f64) -> String {
     )
 }
 
-/// Some CPUs share a cache, by the kernel.
+/// The kernel reports CPUs that share a cache.
 fn in_domain(cpus: usize, affine: Option<f64>, together: f64) -> String {
     let tried =
         affine.map_or(String::new(), |share| format!(" (tried in {} of the wake-ups)", percent(share)));
     let outcome = match together {
         share if share >= MIN_ALL => "it found none, or took the waker's own for idle.",
         share if share <= MAX_NONE => "nearly always it found one.",
-        _ => "the load of the moment, and where each was last, decided.",
+        _ => "in some of the wake-ups it found one.",
     };
     format!(
         "wake_affine may pull the woken task to its waker{tried}, unless wake_wide sees many partners. \

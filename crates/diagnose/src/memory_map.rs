@@ -17,7 +17,7 @@ use stats::regions::{Cause, regions};
 #[cfg(test)]
 pub mod tests;
 
-/// The map of one node: the visit that found several speeds, else the last one.
+/// The map of one node: the pass that found several speeds, else the last one.
 pub struct NodeMap<'a> {
     pub visit: &'a Visit,
     /// Key of the case.
@@ -29,7 +29,7 @@ pub struct NodeMap<'a> {
     pub node_bytes: Option<u64>,
     /// Bandwidth of the median chunk, GB/s: median of the rounds.
     pub typical: f64,
-    /// The ratio of two speeds that was to be seen.
+    /// The ratio of two speeds that the map had to be able to show.
     pub asked: f64,
     pub map: Map,
     /// Middle and spread of the physical addresses of each chunk, GiB; `None` where they are
@@ -38,7 +38,7 @@ pub struct NodeMap<'a> {
     pub known: Known,
     /// Whether this is a guest, which does not see the host's modules.
     pub guest: bool,
-    /// Looks at its regions name translation or distance: these explain what modules could, too.
+    /// Whether its regions show translation or distance as a cause, which modules could be as well.
     pub explained: bool,
 }
 
@@ -108,7 +108,7 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
     Some(found)
 }
 
-/// Places of all chunks, where the visit noted them.
+/// Places of all chunks, where the pass noted them.
 fn physical(visit: &Visit, chunks: usize) -> Option<Vec<[f64; 2]>> {
     let column = |metric: MetricId| Some(list(visit, metric)).filter(|values| values.len() == chunks);
     let (places, spreads) = (column(ids::metric::PHYSICAL)?, column(ids::metric::SPREAD)?);
@@ -241,8 +241,8 @@ impl NodeMap<'_> {
         figure(median * self.typical, "GB/s")
     }
 
-    /// `a second speed of 6 % apart or more over 10 % or more of the memory would have been seen`.
-    /// A larger share is named only where less would be seen in it.
+    /// `a second speed 6 % apart in 10 % of the memory would have been seen`. A larger share is
+    /// named only where a smaller difference would be seen in it.
     pub fn seen_words(&self) -> String {
         let mut steps: Vec<(f64, f64)> =
             self.map.seen.iter().filter_map(|seen| Some((seen.share, seen.ratio?))).collect();
@@ -253,14 +253,13 @@ impl NodeMap<'_> {
             least = least.min(*ratio);
             is_less
         });
-        let words = |(share, ratio): &(f64, f64)| {
-            format!("{} apart or more over {} or more", percent(ratio - 1.0), percent(*share))
-        };
+        let words =
+            |(share, ratio): &(f64, f64)| format!("{} apart in {}", percent(ratio - 1.0), percent(*share));
         let seen: Vec<String> = steps.iter().map(words).collect();
         if seen.is_empty() {
             "no second speed that was planted would have been seen".to_string()
         } else {
-            format!("a second speed of {} of the memory would have been seen", seen.join(", or of "))
+            format!("a second speed {} of the memory would have been seen", seen.join(" or "))
         }
     }
 
@@ -328,7 +327,7 @@ impl NodeMap<'_> {
     }
 }
 
-/// What speaks for and against a candidate.
+/// The evidence for and against a candidate.
 pub fn candidate_words(candidate: &Candidate, known: &Known) -> String {
     let [ratio, share] = candidate.expected();
     let mut words = vec![format!(

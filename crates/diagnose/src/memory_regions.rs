@@ -17,13 +17,13 @@ const DIFFER: Rule = Rule {
     title: "Some regions of memory are slower than others",
     topic: "memory parts",
     meaning: "Some memory is slower for good, and a process is as fast as the regions that it got. There are \
-        three causes: dearer address translation (smaller pages), longer loads (another node), or less \
+        three causes: slower address translation (smaller pages), longer loads (another node), or less \
         bandwidth (fewer channels).",
     action: "Ask for huge pages against translation, bind memory to its node against long loads, and fill \
         channels evenly for bandwidth. See it: assay memmap --new",
     when: "Regions cost 10 ns more for translation, 1.2 times the latency, or have 1.2 times less bandwidth. \
         Or 5 % of the huge pages take 1.2 times as long.",
-    how: "memory.regions and assay memmap visit regions in rounds of random order, with flushed lines. \
+    how: "memory.regions and assay memmap measure regions in rounds of random order, with flushed lines. \
         Translation is hopping loads less loads that return to pages as far apart. Distance is loads on few \
         pages, transfer is bandwidth of all CPUs. What a round has in common is subtracted. Every other pair \
         of rounds names the slow set, the others test it, and the reverse. Both sets must agree in most \
@@ -86,11 +86,11 @@ fn finding(seen_regions: &EvaluatedRegions, cause: Cause, headline: String) -> F
             "Use huge pages (transparent_hugepage, hugetlbfs), and compact memory first."
         }
         (Cause::Distance, true) => {
-            "Trust no single run. Operator: pin the guest's CPUs and memory to one node."
+            "Compare several runs. Operator: pin the guest's CPUs and memory to one node."
         }
         (Cause::Distance, false) => "Bind memory to the node of its CPUs (numactl), and see `assay machine`.",
         (Cause::Transfer, true) => {
-            "Trust no single run. Operator: compare the populated channels of the sockets."
+            "Compare several runs. Operator: compare the populated channels of the sockets."
         }
         (Cause::Transfer, false) => {
             "Put equal modules on each channel, as the board's manual says (`assay machine`)."

@@ -16,10 +16,10 @@ const SPEEDS: Rule = Rule {
     title: "Memory has several speeds",
     topic: "memory speed",
     meaning: "Modules that fill a socket's channels unevenly make firmware interleave them in several sets. \
-        A region has the bandwidth of its set, and a process that of its region. Runs swing by luck, and \
+        A region has the bandwidth of its set, and a process that of its region. Runs vary by chance, and \
         only the memory explains it.",
     action: "Compare the slots with the board's manual (assay machine lists them) and put equal modules on \
-        each channel. In a guest trust no single run. See it: assay memmap --rounds 25 --new",
+        each channel. In a guest compare several runs. See it: assay memmap --rounds 25 --new",
     when: "A map of a node's memory has speeds more than 1.05 times apart. It is a problem from 1.15 times \
         on, and a warning below or where translation or distance explains it.",
     how: "All cores measure the bandwidth of one chunk of a node's free memory after another, in rounds of \
@@ -36,7 +36,7 @@ const SPEEDS: Rule = Rule {
     check: several_speeds,
 };
 
-/// From this ratio on the machine is faulty, below it its numbers need care.
+/// From this ratio on the host is faulty, below it its figures need care.
 const MIN_PROBLEM_RATIO: f64 = 1.15;
 
 fn several_speeds(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -102,10 +102,10 @@ fn finding(found: &NodeMap, regions: Option<&EvaluatedRegions>) -> Option<Findin
     )
 }
 
-const GUEST: &str = "Trust no single run. Operator: compare the channels of the host's sockets, and pin the \
+const GUEST: &str = "Compare several runs. Operator: compare the channels of the host's sockets, and pin the \
                      guest to one node.";
 const METAL: &str = "Put equal modules on each controller and channel (`assay machine` lists them). Until \
-                     then trust no single run.";
+                     then compare several runs.";
 
 fn confirm(found: &NodeMap) -> String {
     match found.node {

@@ -28,10 +28,10 @@ const MISPLACED: Rule = Rule {
     check: misplaced,
 };
 
-/// Share of a case's windows elsewhere from which its figures do not count.
+/// From this share of a case's samples on other CPUs on, its figures do not count.
 const MAX_ELSEWHERE_SHARE: f64 = 0.05;
 
-/// Where the counted windows of a case were.
+/// Where the counted samples of a case were.
 #[derive(Default)]
 struct SampleCpus {
     windows: usize,
@@ -60,7 +60,7 @@ impl SampleCpus {
     }
 }
 
-/// The CPUs at both ends of a window; `None` where they were not noted, or are damaged.
+/// The CPUs at both ends of a sample; `None` where they were not noted, or are damaged.
 fn ends(samples: &Samples, window: usize) -> Option<[u32; 2]> {
     let cpu = |column: &Option<Packed>| {
         let number = column.as_ref()?.get(window)?;
@@ -120,7 +120,7 @@ fn misplaced(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(graded(evidence, explained, rejected, finding))
 }
 
-/// `62 % of 40 windows on CPU 1, not 0: with its partner, as same-cpu`.
+/// `62 % of 40 samples on CPU 1, not 0: with its partner on one CPU`.
 fn where_it_was(seen: &SampleCpus, seat: &CpuSet, case: &Case) -> String {
     let with_partner = match case.placement.seats.as_slice() {
         [_, other] => other.host.is_none() && seen.cpus.is_subset(&other.cpus),

@@ -1,5 +1,5 @@
-//! A free score taken apart: how much of its time the tasks spent at which distance, what pinned
-//! tasks take there, and what is left over.
+//! A free score explained by placement: the share of rounds at each distance, the time of tasks
+//! pinned there, and the rest.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use stats::analysis::Judged;
 /// Rounds of free tasks by how far they were apart.
 pub struct Mix<'a> {
     pub free: &'a Judged,
-    /// Time of a unit of work over all counted windows together (not their median: the parts add up
+    /// Time of a unit of work over all counted samples together (not their median: the parts add up
     /// to a mean), ns.
     pub free_ns: f64,
     /// By falling share; those that never occurred are left out.
     pub parts: Vec<Part<'a>>,
-    /// Windows that both were counted and looked into.
+    /// Counted samples for which the places of the tasks are known.
     pub windows: usize,
 }
 
-/// What one distance has in it.
+/// The rounds at one distance.
 pub struct Part<'a> {
     pub class: String,
     /// Of all rounds, 0..1.
@@ -28,20 +28,20 @@ pub struct Part<'a> {
     /// The same benchmark pinned there, and its mean time of a unit of work, ns; `None` where that
     /// was not measured.
     pub pinned: Option<(&'a Judged, f64)>,
-    /// What a unit of work took in the windows that free tasks spent at this distance alone, ns.
+    /// What a unit of work took in the samples that free tasks spent at this distance alone, ns.
     pub alone_ns: Option<f64>,
-    /// How many windows those were.
+    /// The number of those samples.
     pub alone: usize,
     /// The series of its shares.
     pub series: &'a Judged,
 }
 
-/// Windows with a larger share of one distance count as spent there.
+/// Samples with a larger share of one distance count as spent there.
 const MIN_ALONE_SHARE: f64 = 0.95;
 /// Distances with a smaller share need no pinned figure.
 const MAX_NEGLIGIBLE_SHARE: f64 = 0.01;
 
-/// Indexes of a run's series and visits, since free series may be thousands.
+/// Indexes of a run's series and passes, since free series may be thousands.
 pub struct Index<'a> {
     by_key: HashMap<&'a str, &'a Judged>,
     /// By case: where its tasks were.
@@ -143,7 +143,7 @@ pub fn mix<'a>(index: &Index<'a>, free: &'a Judged) -> Option<Mix<'a>> {
     (!parts.is_empty()).then_some(Mix { free, free_ns: ns / work, parts, windows: windows.len() })
 }
 
-/// The counted windows of one point in a visit, with the shares of the classes in each.
+/// The counted samples of one point in a pass, with the shares of the classes in each.
 fn windows(
     samples: &[Samples],
     point: &Params,
@@ -170,7 +170,7 @@ fn windows(
 }
 
 /// The same benchmark with its tasks pinned at this distance, with the mean time of a unit of work,
-/// ns: of all counted windows, as that of the free ones.
+/// ns: of all counted samples, as that of the free ones.
 fn pinned<'a>(index: &Index<'a>, free: &Judged, class: &str) -> Option<(&'a Judged, f64)> {
     let judged = index.at(&elsewhere(free, class))?;
     let series = &judged.series;
@@ -209,7 +209,7 @@ impl Mix<'_> {
         self.expected_ns().map(|expected| self.free_ns / expected)
     }
 
-    /// The same sum with what free tasks themselves took at each distance, where enough windows
+    /// The same sum with what free tasks themselves took at each distance, where enough samples
     /// show it: what is still left then is the changing from one to the other.
     pub fn expected_alone_ns(&self) -> Option<f64> {
         let part_ns = |part: &Part| {
@@ -221,5 +221,5 @@ impl Mix<'_> {
     }
 }
 
-/// Windows at one distance that make a figure of its own.
+/// Fewer samples at one distance give no figure of their own.
 pub const MIN_ALONE_WINDOWS: usize = 3;

@@ -11,7 +11,7 @@ use model::vocabulary::memory_map::metric;
 use model::{Fact, Visit, figure, percent};
 use stats::order::median;
 
-/// What moved the memory of one visit.
+/// What moved the memory of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Moved {
     /// Whether anything moved pages meanwhile; null if unknown.
@@ -19,17 +19,18 @@ pub struct Moved {
     /// Share of the pages of each region that no longer lay at the end where they were taken, 0..1;
     /// empty where the kernel hides places.
     pub pages: Vec<f64>,
-    /// What the kernel counted, for the whole machine, while the memory was taken and while it was
-    /// looked at; null where it was not asked.
+    /// What the kernel counted, for the whole host, while the memory was taken and while it was
+    /// measured; null if this was not recorded.
     pub while_taken: Option<BTreeMap<String, f64>>,
     pub while_looked_at: Option<BTreeMap<String, f64>>,
     pub first_touch: Option<FirstTouch>,
 }
 
-/// What the first write of memory cost, beside a second one of the same, given back between.
+/// Cost of the first write to memory, and of a second one after the memory was returned and taken
+/// again.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FirstTouch {
-    /// Median regions, ns a page.
+    /// Median over regions, ns per page.
     pub first_ns: f64,
     pub second_ns: f64,
     /// Regions that were touched twice, and those of them that cost far more the first time.
@@ -60,7 +61,7 @@ const MOVERS: &[(&str, &str)] = &[
 ];
 
 impl Moved {
-    /// `None` of a visit that did not ask.
+    /// `None` for a pass that did not record it.
     pub(super) fn of(visit: &Visit) -> Option<Moved> {
         let counts = visit.process.moves.as_ref();
         let pages = list(visit, metric::MOVED);
@@ -139,7 +140,7 @@ impl Moved {
         };
         let more = figure(touch.first_ns - touch.second_ns, "ns");
         Some(format!(
-            "{} of {} regions cost {more} more a page at their first touch than at a second one: {why}.",
+            "{} of {} regions cost {more} more per page at their first touch than at a second one: {why}.",
             touch.new, touch.regions
         ))
     }
@@ -203,7 +204,7 @@ mod tests {
 
     const STILL: [(&str, f64); 3] = [("pgmigrate_success", 0.0), ("compact_success", 0.0), ("cow_ksm", 0.0)];
 
-    /// A visit with these counters while it looked, shares of pages that moved, and touches.
+    /// A pass with these counters while it measured, shares of pages that moved, and touches.
     fn visit(looking: &[(&str, f64)], moved: &[f64], touches: &[[f64; 2]]) -> Visit {
         let samples = |metric: &str, point: Params, work: Vec<f64>, ns: Vec<f64>| Samples {
             point,

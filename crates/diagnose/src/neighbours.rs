@@ -1,4 +1,4 @@
-//! What a busy sibling or neighbour core costs: each call alone, with it, and with SMT off.
+//! What a busy sibling or second core costs: each call alone, with it, and with SMT off.
 
 use std::collections::BTreeMap;
 
@@ -210,7 +210,7 @@ impl Tally {
     }
 }
 
-/// What the neighbours of a run's cases are: `SMT sibling`, or `neighbour core` where they share no
+/// What the neighbours of a run's cases are: `SMT sibling`, or `second core` where they share no
 /// core with a seat.
 pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
     let shares = |case: &Case| {
@@ -222,7 +222,7 @@ pub fn neighbour(machine: &Machine, rows: &[Row]) -> &'static str {
         })
     };
     let mut busy = rows.iter().flat_map(|row| row.costs[..2].iter().flatten());
-    if busy.any(|cost| shares(&cost.judged.series.case)) { "SMT sibling" } else { "neighbour core" }
+    if busy.any(|cost| shares(&cost.judged.series.case)) { "SMT sibling" } else { "second core" }
 }
 
 /// Whether the published expectation holds: with SMT merely on, the siblings idle, single-process
@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn rows_that_stand_out_by_chance_decide_nothing() {
-        // The least count of so many rows whose tail of the binomial distribution at 2.5 % is below
-        // 5 %.
+        // The least count in this number of rows whose tail of the binomial distribution at 2.5 %
+        // is below 5 %.
         for (rows, least) in [(1, 1), (2, 1), (3, 2), (14, 2), (15, 3), (40, 4), (100, 6)] {
             let tally = Tally { rows, ..Tally::default() };
             let decides = |hits: usize| tally.beyond_chance(hits);

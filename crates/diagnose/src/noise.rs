@@ -20,11 +20,10 @@ const DRIFT: Rule = Rule {
     action: "Measure again at another time, with more passes. See it: assay run --only BENCHMARK --profile full --new",
     when: "A figure changed by 5 % or more, and by more than chance moves any figure of a run. Or more figures changed than \
              chance gives once in a hundred runs, at least two.",
-    how: "Three tests, each at p < 0.01: Mann-Kendall with the Theil-Sen slope over the processes in visiting order, change \
-             points by E-divisive means with a permutation test, and the order of samples inside processes. A change must exceed 1 \
-             % and half the interval. A run has hundreds of figures, so some move by chance: the 5 % need a p that holds for all \
-             figures of the run (Bonferroni), and chance moves one figure in fifty. docs/method/verdicts.md has the measured error \
-             rates.",
+    how: "Three tests, each at p < 0.01. Mann-Kendall with the Theil-Sen slope over passes in their order; change points by \
+             E-divisive means with permutations; the order of samples inside passes. A change must exceed 1 % and half the \
+             interval. A run has hundreds of figures, so some move by chance: the 5 % need a p that holds for all figures of the \
+             run (Bonferroni), and chance moves one figure in fifty. docs/method/verdicts.md has the measured error rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -42,16 +41,14 @@ const MODES: Rule = Rule {
     id: ids::rule::MODES,
     title: "Several values instead of one",
     topic: "two values",
-    meaning: "The figure jumps between levels. Assay shows each level, never their mean. Levels between processes come from what a \
-             process keeps: physical pages, a CPU, an address layout. Levels inside a process come from what changes: the clock, \
-             other work.",
-    action: "Quote every level. Look at what a process gets at its start, such as pages, CPU or layout. See it: assay run --only \
+    meaning: "The figure jumps between levels. Assay shows each level, never their mean. Levels between passes come from what a \
+             pass keeps: pages, CPU, address layout. Levels inside a pass come from what changes: the clock, other work.",
+    action: "Quote every level. Look at what a pass gets at its start: pages, CPU, address layout. See it: assay run --only \
              BENCHMARK --profile full --new",
-    when: "The medians of the processes form two groups: ratio above 1.03, and at least 10 % and three values on each side. Below \
-             40 processes levels are only suspected, unless a cause goes with them.",
-    how: "Six conditions on the logarithms of the process medians hold together: separation D > 3, BIC gain over one Gaussian \
-             and over one skewed distribution, ratio above 1.03, at least 10 % and three values on each side, and a valley between \
-             them below 0.3 of the lower peak. docs/method/verdicts.md has the measured error rates.",
+    when: "The medians of the passes form two groups: ratio above 1.03, and at least 10 % and three values on each side. Below 40 \
+             passes levels are only suspected, unless a cause goes with them.",
+    how: "The same conditions hold on logarithms. Also: separation D > 3, a better BIC than one Gaussian and than one skewed \
+             distribution, and a valley below 0.3 of the lower peak. docs/method/verdicts.md has the measured error rates.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -60,8 +57,7 @@ const MODES: Rule = Rule {
             evidence,
             VerdictKind::Multimodal,
             &MODES,
-            "Each process got one of several levels: \
-             look at what a process gets at its start, such as pages, CPU or layout.",
+            "Each pass got one of several levels. Look at what a pass gets at its start: pages, CPU, address layout.",
         )
     },
 };
@@ -107,7 +103,7 @@ fn of_kind(evidence: &Evidence, kind: VerdictKind, rule: &Rule, cause: &str) -> 
     ])
 }
 
-/// Whether free placement explains the modes: two kinds of windows, and pinned figures of the same
+/// Whether free placement explains the modes: two kinds of samples, and pinned figures of the same
 /// benchmark. The rule on free placement names them.
 fn is_of_placement(evidence: &Evidence, judged: &Judged) -> bool {
     let bench = &judged.series.case.bench;

@@ -48,7 +48,7 @@ fn balancing(evidence: &Evidence) -> Option<Vec<Finding>> {
     };
     Some(vec![Finding::note(BALANCING.id, format!("The kernel moved {:.0} pages between NUMA nodes during the run", all.value))
         .cause("Automatic NUMA balancing moves pages nearer to the CPU that touches them, which costs time meanwhile.")
-        .fact("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all visits")
+        .fact("pages moved", format!("{:.0}", all.value), "/proc/vmstat over all passes")
         .fact("NUMA balancing", setting, "/proc/sys/kernel/numa_balancing")
         .confirm("grep numa_ /proc/vmstat; cat /proc/sys/kernel/numa_balancing")
         .advice("For measuring: sysctl kernel.numa_balancing=0, and back afterwards.")
@@ -59,7 +59,7 @@ const REMOTE: Rule = Rule {
     id: ids::rule::REMOTE_MEMORY,
     title: "Memory on another NUMA node than intended",
     topic: "NUMA",
-    meaning: "Memory of another node is 1.4 to 2.5 times slower and shares the link between the nodes. The kernel takes it when the \
+    meaning: "Memory of another node is 1.4–2.5 times slower and shares the link between the nodes. The kernel takes it when the \
              near node is full, a cpuset allows only other nodes, or balancing moves pages.",
     action: "Free memory on the intended node, or allow the cpuset its nodes, and measure again. See it: numactl --show; numastat \
              -m",
@@ -165,8 +165,8 @@ fn misplaced_because(
         .filter(|total| total.value > 0.0);
     if let Some(moved) = moved {
         return (
-            "Automatic NUMA balancing moved pages while the case ran.".into(),
-            fact("pages moved", format!("{:.0}", moved.value), "/proc/vmstat over its visits"),
+            "Automatic NUMA balancing moved pages while the benchmark ran.".into(),
+            fact("pages moved", format!("{:.0}", moved.value), "/proc/vmstat over its passes"),
             "For measuring: sysctl kernel.numa_balancing=0, and back afterwards.".into(),
         );
     }

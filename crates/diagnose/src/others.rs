@@ -1,4 +1,4 @@
-//! Other work: the processes that were seen between visits.
+//! Other work: the processes that were seen between passes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::Evidence;
 use super::words::clipped;
 use model::{Fact, Neighbour, Visit};
 
-/// Processes seen after these visits with the CPUs that each used (1.0 is one whole CPU, averaged
+/// Processes seen after these passes with the CPUs that each used (1.0 is one whole CPU, averaged
 /// over all observations), the busiest first; `None` if processes were never observed.
 pub fn by_process<'a>(visits: impl Iterator<Item = &'a Visit>) -> Option<Vec<(Neighbour, f64)>> {
     let mut observations = 0;
@@ -44,7 +44,7 @@ pub fn fact(neighbour: &Neighbour, cpus: f64) -> Fact {
     Fact::new(
         format!("{} (pid {})", clipped(&neighbour.name), neighbour.pid),
         format!("{cpus:.2} CPUs{on}, {}", policy_and_priority(neighbour)),
-        format!("/proc/{}/stat between visits", neighbour.pid),
+        format!("/proc/{}/stat between passes", neighbour.pid),
     )
 }
 

@@ -10,7 +10,7 @@ use model::{Beside, Placement};
 /// The pauses of a case, ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Paused {
-    /// Wall time of windows in which the measuring task never slept.
+    /// Wall time of samples in which the measuring task never slept.
     pub awake_ms: f64,
     /// Pauses by run queue: wall time less CPU time, less the time in the run queue.
     by_queue_ms: f64,
@@ -32,7 +32,7 @@ impl Paused {
         found.map(|(ms, _)| ms).filter(|_| self.awake_ms >= MIN_JUDGED_MS)
     }
 
-    /// The pauses of a case's visits; `None` if they were not counted, or if its tasks share a CPU.
+    /// The pauses of a case's passes; `None` if they were not counted, or if its tasks share a CPU.
     pub fn of(evidence: &Evidence, case: u32) -> Option<Paused> {
         let planned = evidence.run.header.plan.get(case as usize)?;
         if !each_has_a_cpu(&planned.case.placement) {
@@ -59,7 +59,7 @@ impl Paused {
     }
 }
 
-/// A month: longer visits are damaged numbers.
+/// A month: a longer pass is a damaged number.
 const MAX_AWAKE_MS: f64 = 2.6e9;
 
 /// Whether each task of a placement has a CPU of its own, and Assay runs nothing on its siblings.

@@ -1,8 +1,8 @@
 //! Scores that depend on where the tasks land.
 
 use super::mechanism::mechanism;
-use super::mix::{Index, MIN_ALONE_WINDOWS, Mix, mix};
-use super::words::{capital, clipped, figure, percent, shell, shown};
+use super::mix::{Index, MIN_ALONE_WINDOWS, Mix, Part, mix};
+use super::words::{capital, clipped, figure, listed, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
@@ -21,12 +21,12 @@ const FREE: Rule = Rule {
              ipc.pipe-pingpong --new",
     when: "Pinned placements of one benchmark differ by more than 1.5 times. One finding is a warning (ipc.pipe-pingpong, else \
              the largest difference), others are notes.",
-    how: "Every few rounds Assay notes where the two tasks are, and counts by window. The share of each distance, times the time \
-             of tasks pinned at it, gives an expected time; within 10 % of the mean of the free windows it explains the score. \
-             Otherwise the rest is split by the windows at one distance alone (95 % of their rounds, three windows or more): what \
-             free tasks take there and pinned ones do not, and what changing places costs. The wake-up latency of the woken task \
-             stands with each placement. With several points of a benchmark the finding gives the figures of the first. UnixBench's \
-             pipe-based context switching is measured free, and a scheduler that keeps both tasks on one CPU delays the woken one.",
+    how: "Every few rounds Assay notes where the two tasks are. Each placement's share, times the time of tasks pinned there, \
+             gives an expected time. Within 10 % of the mean of all free samples it explains the score. Otherwise samples at one \
+             placement alone (95 % of their rounds, three or more) show what free tasks add there. The rest is the cost of \
+             moving. The wake-up latency of the woken task stands with each placement. With several points of a benchmark the \
+             finding gives the figures of the first. UnixBench's pipe-based context switching is measured free, and a scheduler \
+             that keeps both tasks on one CPU delays the woken one.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -63,7 +63,7 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
             None => findings.push((bench, ratio, finding)),
         }
     }
-    // The one that shows it best stays a warning; the others would say the same again.
+    // The one that shows it best stays a warning; the others repeat it.
     findings.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
     let chief = findings.iter().position(|(bench, ..)| *bench == ids::ipc::PIPE_PINGPONG).unwrap_or(0);
     let kept = findings.into_iter().enumerate().map(|(at, (_, _, mut finding))| {
@@ -73,7 +73,7 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(kept.collect())
 }
 
-/// What is said of one free series, and how far its pinned ones are apart.
+/// The finding about one free series, with the ratio of its pinned ones.
 fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> Option<(f64, Finding)> {
     let metric = &free.series.metric;
     let free_value = free.median()?;
@@ -82,22 +82,23 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     pinned.sort_by(|one, other| one.1.total_cmp(&other.1));
     let ((slowest, low), (fastest, high)) = (pinned.first()?, pinned.last()?);
     let ratio = high / low;
-    // A value of 0 has no ratio: with such a number nothing can be told apart.
+    // A value of 0 has no ratio: with such a value nothing can be separated.
     if !ratio.is_finite() || ratio < MISLEADING {
         return None;
     }
     let mix = mix(index, free);
     let mut facts = Vec::new();
     for (judged, value) in &pinned {
-        facts.push(Fact::new(place(judged), figure(*value, &metric.unit), &judged.series.key));
-        facts.extend(response(index, judged));
+        let label = evidence.place_label(&judged.series.case.placement.name);
+        facts.push(Fact::new(label, figure(*value, &metric.unit), &judged.series.key));
+        facts.extend(response(evidence, index, judged));
     }
     facts.push(Fact::new("free", figure(free_value, &metric.unit), &free.series.key));
-    facts.extend(response(index, free));
+    facts.extend(response(evidence, index, free));
     let mut cause = Vec::new();
     match &mix {
         Some(mix) => {
-            facts.extend(mix_facts(mix));
+            facts.extend(mix_facts(evidence, mix));
             cause.push(mix_words(evidence, mix));
             let decided = mechanism(evidence, index, mix);
             facts.extend(decided.facts);
@@ -109,7 +110,7 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
                 pinned.iter().min_by(|one, other| distance(one.1).total_cmp(&distance(other.1)))?;
             cause.extend(as_mix(evidence, free, slowest, fastest));
             cause.push(format!(
-                "The figure {} is the nearest. Where the free tasks ran was not recorded.",
+                "The run did not record where the free tasks ran. Their figure is nearest to that {}.",
                 place_words(evidence, near)
             ));
         }
@@ -134,7 +135,7 @@ fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> 
     Some((ratio, finding))
 }
 
-/// The value as every screen quotes it: where it is given at the run's clock, that one.
+/// The value as every screen shows it: at the run's clock if it is given so.
 fn quoted(judged: &Judged, measured: f64) -> f64 {
     judged.analysis.figure().map_or(measured, |figure| figure.median)
 }
@@ -217,13 +218,8 @@ fn place_words<'j>(evidence: &Evidence, judged: &'j Judged) -> &'j str {
     evidence.place(&judged.series.case.placement.name)
 }
 
-/// The name of a series' placement.
-fn place(judged: &Judged) -> String {
-    judged.series.case.placement.name.to_string()
-}
-
 /// What the woken task sees of a placement: how long until it runs.
-fn response(index: &Index, judged: &Judged) -> Option<Fact> {
+fn response(evidence: &Evidence, index: &Index, judged: &Judged) -> Option<Fact> {
     let measured = |metric: MetricId| {
         let key = judged.series.case.series_key(&judged.series.point, &metric);
         let found = index.at(&key)?;
@@ -235,17 +231,19 @@ fn response(index: &Index, judged: &Judged) -> Option<Fact> {
     let jitter = measured(ids::ipc::metric::WAKEUP_JITTER)
         .map_or(String::new(), |(_, jitter)| format!(", jitter {}", figure(jitter, unit)));
     let words = format!("p50 {}, p99 {}{jitter}", figure(half, unit), figure(late, unit));
-    Some(Fact::new(format!("{}, wake-up latency", place(judged)), words, &p50.series.key))
+    let place = evidence.place_label(&judged.series.case.placement.name);
+    Some(Fact::new(format!("{place}, wake-up latency"), words, &p50.series.key))
 }
 
-/// The shares, what they come to, and what is left.
-fn mix_facts(mix: &Mix) -> Vec<Fact> {
+/// The shares, the expected figure, and the rest.
+fn mix_facts(evidence: &Evidence, mix: &Mix) -> Vec<Fact> {
     let unit = &mix.free.series.metric.unit;
     let value = |ns: f64| figure(mix.value(ns), unit);
     let mut facts = Vec::new();
     for part in &mix.parts {
         let words = format!("{} of the rounds", percent(part.share));
-        facts.push(Fact::new(format!("free, {}", part.class), words, &part.series.series.key));
+        let label = format!("free, {}", evidence.place_label(&part.class));
+        facts.push(Fact::new(label, words, &part.series.series.key));
     }
     if let Some(expected) = mix.expected_ns() {
         facts.push(Fact::new("predicted from the pinned figures", value(expected), &mix.free.series.key));
@@ -254,7 +252,7 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
     facts.push(Fact::new(label, value(mix.free_ns), &mix.free.series.key));
     for part in mix.parts.iter().filter(|part| part.alone >= MIN_ALONE_WINDOWS) {
         let Some(ns) = part.alone_ns else { continue };
-        let label = format!("free, the {} samples on {} only", part.alone, part.class);
+        let label = format!("free, {} samples only {}", part.alone, evidence.place(&part.class));
         facts.push(Fact::new(label, value(ns), &mix.free.series.key));
     }
     facts
@@ -262,12 +260,13 @@ fn mix_facts(mix: &Mix) -> Vec<Fact> {
 
 /// Which placement the score equals, and how much of it that explains.
 fn mix_words(evidence: &Evidence, mix: &Mix) -> String {
-    let shares: Vec<String> = mix
-        .parts
-        .iter()
-        .map(|part| format!("{} {}", percent(part.share), evidence.place(&part.class)))
-        .collect();
-    let ran = format!("The scheduler ran the rounds {}.", shares.join(", "));
+    let share = |part: &Part| format!("{} for {}", evidence.place(&part.class), percent(part.share));
+    let mut shares: Vec<String> = mix.parts.iter().map(share).collect();
+    if let Some(first) = shares.first_mut() {
+        first.push_str(" of the rounds");
+    }
+    let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+    let ran = format!("The scheduler kept the tasks {}.", listed(&shares));
     let (Some(expected), Some(rest)) = (mix.expected_ns(), mix.rest()) else {
         return format!("{ran} Not all of these placements were measured pinned.");
     };
@@ -275,6 +274,10 @@ fn mix_words(evidence: &Evidence, mix: &Mix) -> String {
     let predicted = figure(mix.value(expected), unit);
     let off = percent((rest - 1.0).abs());
     let measured = figure(mix.value(mix.free_ns), unit);
+    // Tables show the median, which may be another figure.
+    let median = mix.free.median().map(|own| figure(quoted(mix.free, own), unit));
+    let median = median.filter(|own| *own != measured);
+    let median = median.map_or(String::new(), |own| format!(" (median {own})"));
     if (rest - 1.0).abs() <= EXPLAINED {
         return match mix.parts.as_slice() {
             [only] | [only, ..] if only.share > 0.99 => format!(
@@ -282,17 +285,16 @@ fn mix_words(evidence: &Evidence, mix: &Mix) -> String {
                 evidence.place(&only.class)
             ),
             _ => format!(
-                "{ran} That mix of the pinned figures predicts {predicted} and explains the mean of all samples, \
-                 {measured}, within {off}."
+                "{ran} That mix predicts {predicted}; the mean of all samples is {measured}{median}, within {off}."
             ),
         };
     }
     let way = if rest > 1.0 { "longer" } else { "less" };
     let begin = format!(
-        "{ran} That mix of the pinned figures predicts {predicted}. The mean of all samples, {measured}, took {off} {way}."
+        "{ran} That mix predicts {predicted}. The mean of all samples, {measured}{median}, took {off} {way}."
     );
     let Some(alone) = mix.expected_alone_ns() else {
-        return format!("{begin} No sample was at one distance alone, so the rest cannot be split.");
+        return format!("{begin} No sample was at one placement alone, so the rest cannot be split.");
     };
     let signed = |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, percent(share.abs()));
     let changing = match mix.free_ns / alone - 1.0 {
@@ -300,7 +302,7 @@ fn mix_words(evidence: &Evidence, mix: &Mix) -> String {
         share => format!("changing places adds nothing visible ({})", signed(share)),
     };
     format!(
-        "{begin} Of that, {} is the difference of free and pinned tasks at one distance, and {changing}.",
+        "{begin} Of that, {} is the difference of free and pinned tasks at one placement, and {changing}.",
         signed(alone / expected - 1.0)
     )
 }
@@ -315,7 +317,8 @@ fn idle(evidence: &Evidence, index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<F
         let key = awake.series_key(&asleep.series.point, &asleep.series.metric.name);
         let Some(judged) = index.at(&key) else { continue };
         let Some(estimate) = &judged.analysis.estimate else { continue };
-        let (unit, label) = (&judged.series.metric.unit, format!("{}, CPUs kept awake", place(judged)));
+        let place = evidence.place_label(&judged.series.case.placement.name);
+        let (unit, label) = (&judged.series.metric.unit, format!("{place}, CPUs kept awake"));
         facts.push(Fact::new(label, figure(estimate.median, unit), &key));
         let times = match judged.series.metric.form {
             Form::WorkPerTime { .. } => value / estimate.median,
@@ -333,7 +336,7 @@ fn idle(evidence: &Evidence, index: &Index, pinned: &[(&Judged, f64)]) -> (Vec<F
     (facts, words)
 }
 
-/// The high score and who pays for it.
+/// The high score, and what the woken task pays for it.
 fn other_side(evidence: &Evidence, index: &Index, fastest: &Judged, slowest: &Judged) -> Option<String> {
     let p99 = |of: &Judged| {
         let key = of.series.case.series_key(&of.series.point, &ids::ipc::metric::WAKEUP_P99);

@@ -33,7 +33,7 @@ const PRESSURE: Rule = Rule {
 const STALLED_NOTABLE: f64 = 0.01;
 const STALLED_REJECTED: f64 = 0.10;
 
-/// Memory shortage during some visits; unknown counters count as 0.
+/// Memory shortage during some passes; unknown counters count as 0.
 struct Shortage {
     wall_s: f64,
     /// Share of the time with a task of the host stalled, 0..1.
@@ -103,7 +103,7 @@ impl Shortage {
             }
         };
         let count = |events: f64| format!("{events:.0} times");
-        add(true, "a task stalled", percent(self.stalled), "/proc/pressure/memory over these visits");
+        add(true, "a task stalled", percent(self.stalled), "/proc/pressure/memory over these passes");
         let source = "memory.pressure of Assay's control group";
         add(self.group_stalled > 0.0, "a task of Assay's group stalled", percent(self.group_stalled), source);
         add(self.reclaims > 0.0, "direct reclaim", count(self.reclaims), "/proc/vmstat, allocstall");

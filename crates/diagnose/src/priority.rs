@@ -13,24 +13,24 @@ const HIGHER_PRIORITY: Rule = Rule {
     id: ids::rule::HIGHER_PRIORITY,
     title: "A task of higher priority used the measured CPU",
     topic: "priority",
-    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs as long as it wants, and one with negative nice longer \
+    meaning: "A real-time task (SCHED_FIFO, SCHED_RR, SCHED_DEADLINE) runs until it sleeps, and one with negative nice longer \
              than its share. Everything else on that CPU waits. Latencies then show its bursts, not this host.",
     action: "Stop that task or move it to another CPU (taskset -p), and measure again. See it: ps -eLo \
              pid,cls,rtprio,ni,psr,pcpu,comm --sort=-pcpu",
     when: "Such a task took 5 % or more of the time of a benchmark's CPUs. From 20 % on its figures are rejected.",
     how: "The share is the smaller of two counts: the CPU time of such processes, and the kernel's count of other work on these \
-             CPUs. Processes are looked at between passes after which other work had a notable part of a CPU, at most four times \
-             per second, and matched by the CPU that they last ran on. Where none can be seen (a container), a benchmark is \
-             rejected if its task waited more than half of its windows for a CPU that other work used, 20 ms and more at a time. \
-             Fair turns last 3 to 4 ms per competitor, so it would take five of them on this CPU. A benchmark that its cgroup's \
-             quota throttled belongs to cpu-quota.",
+             CPUs. Processes are read after passes in which other work had a notable part of a CPU, at most four times per \
+             second. They count by the CPU that they last ran on. Where none can be seen (a container), waiting decides. A \
+             benchmark is rejected if its task waited 20 ms or more at a time, in over half of the time of its samples. Fair \
+             turns last 3–4 ms per competitor, so that takes five of them on this CPU. A benchmark that its cgroup's quota \
+             throttled belongs to cpu-quota.",
     calm: "",
     looked_at: "/proc",
     source: file!(),
     check: higher_priority,
 };
 
-/// A longer share of its windows that a task waits, and a longer mean wait, than fair scheduling
+/// A longer share of its samples that a task waits, and a longer mean wait, than fair scheduling
 /// with an ordinary task causes.
 const WAITED: f64 = 0.5;
 const STRETCH_MS: f64 = 20.0;
@@ -71,7 +71,7 @@ fn higher_priority(evidence: &Evidence) -> Option<Vec<Finding>> {
     let held = format!("{} of its CPUs' time", percent(worst.share));
     let headline = format!("{who} took {} of the measured CPU", percent(worst.share));
     let finding = Finding::warning(HIGHER_PRIORITY.id, headline)
-        .cause("The scheduler runs this task before Assay's and as long as it wants, so samples contain its bursts.")
+        .cause("The scheduler runs this task before Assay's until it sleeps, so samples contain its bursts.")
         .facts(worst.by.iter().take(3).map(|(neighbour, cpus)| fact(neighbour, *cpus)))
         .fact("taken in the worst benchmark", held, &worst.case)
         .facts(worst.waits.as_ref().map(|waits| {
@@ -95,8 +95,8 @@ fn priority_use(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Priori
     let on_seats = |(neighbour, _): &(Neighbour, f64)| {
         neighbour.goes_first() && neighbour.cpu.is_some_and(|cpu| seats.contains(cpu))
     };
-    // Processes are observed after some visits only: without one of this case those of the whole
-    // run count.
+    // Processes are observed after some passes only. If none belongs to this case, those of the
+    // whole run count.
     let mut by: Vec<(Neighbour, f64)> = by_process(evidence.visits_of(case)).unwrap_or_default();
     if by.is_empty() {
         by = by_process(evidence.visits()).unwrap_or_default();
@@ -124,9 +124,9 @@ fn priority_use(evidence: &Evidence, case: u32, seats: &CpuSet) -> Option<Priori
     }
 }
 
-/// The waits of a case's task for its CPU inside the counted windows.
+/// The waits of a case's task for its CPU inside the counted samples.
 struct Waits {
-    /// Of the windows' time, 0..1.
+    /// Of the samples' time, 0..1.
     share: f64,
     /// Mean length of a wait, ms: each starts with an involuntary switch.
     stretch_ms: f64,

@@ -19,9 +19,9 @@ const SHARES: Rule = Rule {
              NAME=BEFORE,AFTER",
     when: "A profile experiment finds an effect, or can exclude one above 5 %. A knob is responsible if its effect is significant \
              and above 2 % or a twentieth of the total.",
-    how: "On logarithms: an effect is one knob changed alone over none changed, an interaction is what a pair does beyond both \
-             alone, and the remainder is the total without all of these. Intervals are at 95 % from one fit that takes passes and \
-             drift out (docs/method/sweeps.md). Significance is by Holm's correction over the knobs.",
+    how: "All on logarithms. An effect is one knob changed alone over none changed. An interaction is what a pair does beyond \
+             both alone. The remainder is the total without all of these. Intervals are at 95 % from one fit that takes passes \
+             and drift out (docs/method/sweeps.md). Significance is by Holm's correction over the knobs.",
     calm: "",
     looked_at: "",
     source: file!(),

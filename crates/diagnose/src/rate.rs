@@ -15,17 +15,16 @@ const RUNS_APART: Rule = Rule {
     id: ids::rule::RATE_RUNS_APART,
     title: "Two runs of a component lie more than 5 % apart",
     topic: "rate runs",
-    meaning: "A suite of real programs is trusted because it repeats. If two runs of a component are far apart, their mean says \
-             little. Runs are the processes of this session, or the medians of earlier sessions and boots in the same folder.",
+    meaning: "A suite of real programs is useful because it repeats. If two runs of a component are far apart, their mean says \
+             little. Compared are the passes of this run, and the medians of earlier runs in the same folder.",
     action: "Repeat with a larger footprint, which mixes fast and slow memory. Then look for the slow part with assay memmap and \
              assay machine. See it: assay rate --escalate",
-    when: "The highest process median is more than 1.05 times the lowest, or the same holds over earlier runs at the same \
-             footprint. It is a note if pieces of one process lie a third as far apart.",
-    how: "The order of the runs is read: low and high are within a quarter of the range from the ends. Both extremes in one \
-             stretch each and the middle only after both is the order of memory of two speeds after a boot. It is called so if \
-             noise gives that order to at most 2 % of as many runs, and no component with small data moves. The coefficient of \
-             variation, with the 95 % interval of normal runs, is the population's (SPEC's bwaves on a wrongly filled machine: 7.94 \
-             %, after the move 0.23 %).",
+    when: "The highest pass median is more than 1.05 times the lowest, or the same holds over earlier runs at the same footprint. \
+             It is a note if pieces of one pass lie a third as far apart.",
+    how: "A run is low or high within a quarter of the range from that end. All slow runs together, all fast runs together, \
+             middle ones last: so memory of two speeds fills after a boot. Assay names it if noise gives this order to at most 2 \
+             % of simulated runs, and no component with small data moves. The coefficient of variation is the population's, with \
+             the 95 % interval of normal runs (SPEC's bwaves on a host with wrong slots: 7.94 %, after the move 0.23 %).",
     calm: "components repeat within 5 %",
     looked_at: "runs of the suite",
     source: file!(),
@@ -51,7 +50,7 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
         }));
         facts.extend(history.map(|history| {
             let boots = suite.boots(evidence.run);
-            let what = format!("sessions of {}, {boots} boots, the last is this one", part.name());
+            let what = format!("runs of {} in this folder, {boots} boots, the last is this one", part.name());
             Fact::new(what, words(history, 0.0), ids::probe::RATE_HISTORY)
         }));
         if runs.or(history).is_some() {
@@ -67,8 +66,8 @@ fn runs_apart(evidence: &Evidence) -> Option<Vec<Finding>> {
     let headline = format!("Runs of {} are up to {most} apart. Their mean says little.", at_most(3, &names));
     Some(vec![Finding::of(RUNS_APART.id, severity, headline)
         .cause(match severity {
-            Severity::Note => "Pieces of work inside one process scatter nearly as much: the host was not quiet.",
-            _ => "Something differs between runs and stays while a run lasts, or it changed between sessions.",
+            Severity::Note => "Pieces of work inside one pass scatter nearly as much: the host was not quiet.",
+            _ => "Something differs between runs and stays while a run lasts, or it changed between runs.",
         })
         .facts(facts)
         .confirm(format!("assay rate --component {} --footprint {}", names.join(","), larger(&suite)))
@@ -114,23 +113,22 @@ const SETTLED: Rule = Rule {
     id: ids::rule::RATE_SETTLED_AT_START,
     title: "A run keeps the speed that it starts with",
     topic: "rate runs",
-    meaning: "Pieces of work inside one process agree, but processes differ. The speed is fixed when a process starts: by its \
-             physical pages, its address layout or its CPU. Memory of two speeds looks like this.",
-    action: "Run more processes: more work inside one process does not help. Then look for memory of two speeds. See it: assay \
-             memmap",
-    when: "More than half of the variance lies between processes or allocations, and two runs are more than 5 % apart. It needs \
-             five processes.",
-    how: "Variance components by means of means (Kalibera & Jones 2013): iteration in allocation in process. The share of slow \
-             memory of each run inverts 1/B = f/B_slow + (1 - f)/B_fast with the slowest and the fastest run as ends; it is an \
-             illustration, no proof (the published figures fit no single model). How memory fills up after a boot decides which run \
-             gets which.",
+    meaning: "Pieces of work inside one pass agree, but passes differ. The speed is fixed when the process of a pass starts: by \
+             its physical pages, its address layout or its CPU. Memory of two speeds looks like this.",
+    action: "Measure more passes: more work inside one does not help. Then look for memory of two speeds. See it: assay memmap",
+    when: "More than half of the variance lies between passes or allocations, and two runs are more than 5 % apart. It needs five \
+             passes.",
+    how: "Variance components by means of means (Kalibera & Jones 2013): iteration in allocation in pass. The share of slow \
+             memory of each run inverts 1/B = f/B_slow + (1 − f)/B_fast with the slowest and the fastest run as ends. It is an \
+             illustration, no proof (the published figures fit no single model). How memory fills up after a boot decides which \
+             run gets which.",
     calm: "",
     looked_at: "",
     source: file!(),
     check: settled,
 };
 
-/// Fewer processes give no usable variance components.
+/// Fewer passes give no usable variance components.
 const MIN_PROCESSES: usize = 5;
 
 fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -145,22 +143,22 @@ fn settled(evidence: &Evidence) -> Option<Vec<Finding>> {
     let names: Vec<&str> = settled.iter().map(|one| one.part.name()).collect();
     let most = settled.iter().map(|one| one.runs.apart).fold(0.0, f64::max);
     Some(vec![Finding::warning(SETTLED.id, format!(
-        "Runs of {} keep the speed they start with, up to {} apart. More processes are needed.",
+        "Runs of {} keep the speed they start with, up to {} apart. More passes are needed.",
         at_most(3, &names),
         percent(most)
     ))
         .cause(match settled.iter().any(|one| one.variance.allocations.is_some_and(|share| share > 0.5)) {
-            true => "Fresh arrays inside one process change it: the physical pages decide.",
-            false => "The speed is fixed when a process starts: by its physical pages, address layout or CPU.",
+            true => "Fresh arrays inside one pass change it: the physical pages decide.",
+            false => "The speed is fixed when a pass starts: by its physical pages, address layout or CPU.",
         })
         .facts(settled.iter().flat_map(|one| one.facts(by_memory)))
         .confirm(format!("assay rate --component {} --allocations 4 --iterations 3", names.join(",")))
-        .advice("Run more processes: more work inside one narrows nothing. Look for memory of two speeds (assay memmap) and \
+        .advice("Measure more passes: more work inside one does not help. Look for memory of two speeds (assay memmap) and \
                  for modules in the wrong slots (assay machine).")
         .explains(settled.iter().map(|one| one.part.key()))])
 }
 
-/// A component whose speed is fixed when a process starts or gets its memory.
+/// A component whose speed is fixed when a pass starts or gets its memory.
 struct Settled<'a> {
     part: &'a Part<'a>,
     runs: &'a Sequence,
@@ -168,7 +166,7 @@ struct Settled<'a> {
 }
 
 impl<'a> Settled<'a> {
-    /// `None` if pieces of work inside a process scatter as far as processes do.
+    /// `None` if pieces of work inside a pass scatter as far as passes do.
     fn of(part: &'a Part<'a>) -> Option<Settled<'a>> {
         let variance = part.variance.filter(|variance| variance.settled() > 0.5)?;
         Some(Settled { part, runs: part.swings()?, variance })
@@ -177,8 +175,8 @@ impl<'a> Settled<'a> {
     fn facts(&self, by_memory: bool) -> Vec<Fact> {
         let Settled { part, runs, variance } = self;
         let (name, key) = (part.name(), part.key());
-        let mut shares = vec![format!("{} between processes", percent(variance.processes))];
-        let arrays = |share| format!("{} between fresh arrays of one process", percent(share));
+        let mut shares = vec![format!("{} between passes", percent(variance.processes))];
+        let arrays = |share| format!("{} between fresh arrays of one pass", percent(share));
         shares.extend(variance.allocations.map(arrays));
         shares.push(format!("{} between pieces on the same arrays", percent(variance.iterations)));
         let mut facts = vec![
@@ -209,9 +207,9 @@ const MEMORY_MOVES: Rule = Rule {
     action: "Check the memory modules (assay machine). Then look for slow regions and for other work that uses memory bandwidth. \
              See it: assay memmap",
     when: "Runs in memory are more than 5 % apart, those in caches at most 2.5 %. The median CV in memory is over three times as \
-             large. It needs two components on memory, three in caches, five processes each.",
-    how: "The CV is the coefficient of variation over the processes of a component. Memory components whose data may lie in \
-             caches do not count. Both kinds run alternately in the same session.",
+             large. It needs two components on memory, three in caches, five passes each.",
+    how: "The CV is the coefficient of variation over the passes of a component. Memory components whose data may lie in caches \
+             do not count. Both kinds run alternately in the same run.",
     calm: "",
     looked_at: "",
     source: file!(),

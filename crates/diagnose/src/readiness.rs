@@ -1,4 +1,4 @@
-//! What will disturb a measurement on this machine, before anything is measured: one line each, the
+//! What will disturb a measurement on this host, before anything is measured: one line each, the
 //! most severe first.
 
 use super::finding_lines::FindingLine;
@@ -229,11 +229,12 @@ fn clock_source(machine: &Machine) -> Option<FindingLine> {
 }
 
 fn turbo(machine: &Machine) -> Option<FindingLine> {
-    let text = match machine.frequency.turbo? {
-        true => "Turbo is on: the clock changes with heat and with the number of busy cores.",
-        false => "Turbo is off: figures are those of the nominal clock.",
+    let (rule, text) = if machine.frequency.turbo? {
+        (rules::MOVING_CLOCK, "Turbo is on: the clock changes with heat and with the number of busy cores.")
+    } else {
+        (rules::TURBO_OFF, "Turbo is off: figures are those of the nominal clock.")
     };
-    Some(line(Severity::Note, "turbo", Some(rules::TURBO_OFF), text.to_string()))
+    Some(line(Severity::Note, "turbo", Some(rule), text.to_string()))
 }
 
 fn balancing(machine: &Machine) -> Option<FindingLine> {

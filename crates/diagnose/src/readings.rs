@@ -1,5 +1,5 @@
-//! What the machine is by its own curves, beside what the kernel claims: sizes of caches, reach of
-//! address translation, line, loads at once.
+//! What curves show of a host, compared with what the kernel reports: sizes of caches, reach of
+//! address translation, cache line, loads in flight.
 
 use super::Evidence;
 use super::ladder::{Curve, Ladder, LastCache, curves, ladder};
@@ -13,7 +13,7 @@ use stats::steps::{Step, steps};
 pub struct CurveReading {
     pub name: String,
     pub measured: String,
-    /// `None`: nobody claims anything.
+    /// `None`: nothing is reported.
     pub claimed: Option<String>,
     /// `None` where there is nothing to compare, or too little was measured.
     pub agrees: Option<bool>,
@@ -21,7 +21,7 @@ pub struct CurveReading {
     pub source: String,
 }
 
-/// All that can be read off the curves of a run.
+/// All properties that the curves of a run show.
 pub fn readings(evidence: &Evidence) -> Vec<CurveReading> {
     let mut readings = Vec::new();
     if let Some(ladder) = ladder(evidence) {
@@ -163,7 +163,7 @@ fn line(evidence: &Evidence) -> Option<CurveReading> {
     let (missed, partly) = line_of(&curve.points)?;
     let cpu = curve.case.placement.cpus().first()?;
     let claimed = evidence.machine.last_level_cache(cpu).and_then(|cache| cache.line_bytes).map(f64::from);
-    // Where the neighbour comes along so early that it costs nothing, the pair looks like one line.
+    // If the neighbour line arrives so early that it costs nothing, the pair reads as one line.
     let pair = partly.or(claimed.filter(|claimed| 2.0 * claimed == missed));
     let (measured, size) = match pair {
         Some(line) => (format!("{line:.0} B, fetched in pairs ({missed:.0} B)"), line),

@@ -1,4 +1,4 @@
-//! Reference values: what is typical of a host's class, and how good a figure is beside that.
+//! Reference values: what is typical of a host's class, and how good a figure is against that.
 //!
 //! From a row to a reading: the class of the host with its parents (`class.rs`), the rows of the
 //! nearest class that has any, joined from the lowest low to the highest high, the tolerance of the
@@ -13,7 +13,7 @@
 //! reach what the maker promises. Sources of which little is known (`low`) and that are of a wider
 //! class make nothing bad: page faults of a healthy guest take 2.7 times those of one client core
 //! on bare metal, as its addresses are translated twice. A row of system calls without page-table
-//! isolation never stands alone: its machine is not named.
+//! isolation never stands alone: its host is not named.
 
 mod class;
 mod own;
@@ -148,7 +148,7 @@ pub enum UnusedBecause {
 
 impl Row {
     /// Why it says nothing of a host's figures, each a key and a unit; `None` where it does, or
-    /// tells of a gap.
+    /// shows a gap.
     pub fn unused_because<'f>(
         &self,
         host: &HostClass,

@@ -3,6 +3,7 @@
 
 use super::chunks::{BANDWIDTH, LATENCY, by_chunk, list};
 use super::moved::Moved;
+use super::words::percent_range;
 use super::{Diagnosis, Evidence};
 use machine::Hypervisor;
 use model::vocabulary::MetricId;
@@ -15,16 +16,16 @@ use stats::regions::{
     small,
 };
 
-/// The regions of one case, evaluated over its visits.
+/// The regions of one case, evaluated over its passes.
 pub struct EvaluatedRegions<'a> {
     /// Key of the case.
     pub case: String,
     pub node: Option<u32>,
-    /// The visit whose regions these are: one with a named difference, else the last.
+    /// The pass whose regions these are: one with a named difference, else the last.
     pub visit: &'a Visit,
     pub found: Regions,
     pub region_bytes: u64,
-    /// Huge pages of all visits that are translated like small ones, and that lie farther than
+    /// Huge pages of all passes that are translated like small ones, and that lie farther than
     /// others of their region; `None` if there are none, or if they were not measured.
     pub small: Option<Blocks>,
     pub far: Option<Far>,
@@ -36,7 +37,7 @@ pub struct EvaluatedRegions<'a> {
     /// Slowdowns by other work; `None` if the run was too short.
     pub neighbour: Option<Neighbour>,
     /// Share of a program's lines that others left in the shared cache for a quarter of a
-    /// millisecond, over all looks.
+    /// millisecond, over all probes.
     pub kept: Option<Interval>,
     /// What moved the memory meanwhile; `None` if the run did not record it.
     pub moved: Option<Moved>,
@@ -66,7 +67,7 @@ pub fn evaluated_regions<'a>(evidence: &Evidence<'a>) -> Vec<EvaluatedRegions<'a
         let read: Vec<(&Visit, Regions)> =
             visits.iter().filter_map(|visit| Some((*visit, regions(&rows(visit))?))).collect();
         let named = |(_, found): &&(&Visit, Regions)| found.named().next().is_some();
-        // A difference counts where most visits have one.
+        // A difference counts where most passes have one.
         let many = read.iter().filter(named).count();
         let (visit, found) = match 2 * many > read.len() {
             true => read.iter().find(named),
@@ -124,7 +125,7 @@ pub(super) fn rows(visit: &Visit) -> Vec<Region> {
         .collect()
 }
 
-/// The loads of each reading in the order of time: the visit noted when it read which chunk.
+/// The loads of each reading in the order of time: the pass noted when it read which chunk.
 pub fn moments(visit: &Visit) -> Vec<Moment> {
     let mut walks = [metric::HOPPING, metric::SCATTERED, metric::NEAR]
         .map(|metric| by_chunk(visit, metric, LATENCY).into_iter().map(Vec::into_iter).collect::<Vec<_>>());
@@ -139,7 +140,7 @@ pub fn moments(visit: &Visit) -> Vec<Moment> {
         .collect()
 }
 
-/// Visits of memory that huge pages back.
+/// Passes of memory that huge pages back.
 fn on_huge_pages<'a>(visits: &[&'a Visit]) -> Vec<&'a Visit> {
     let huge =
         |visit: &&&Visit| visit.process.huge_share.is_some_and(|share| (HUGE_ENOUGH..=1.0).contains(&share));
@@ -163,7 +164,7 @@ fn walked(visits: &[&Visit]) -> Vec<Walked> {
     visits.iter().flat_map(|visit| of_visit(visit)).collect()
 }
 
-/// Near loads of each huge page, by even and by odd readings; by region of each visit.
+/// Near loads of each huge page, by even and by odd readings; by region of each pass.
 fn near_pages(visits: &[&Visit]) -> Vec<[Vec<f64>; 2]> {
     let of_visit = |visit: &&Visit| by_chunk(visit, metric::HUGE_PAGE_NEAR, Form::Value);
     visits.iter().flat_map(of_visit).map(|levels| halves(&levels)).collect()
@@ -183,11 +184,10 @@ fn ratio(visits: &[&Visit], metrics: [MetricId; 2]) -> Option<Interval> {
     median_interval(&pairs.map(|(one, other)| one / other).collect::<Vec<f64>>(), 0.95)
 }
 
-/// `1.7 % to 1.8 % of 4096`.
+/// `1.7–1.8 % of 4096`.
 fn of_blocks(blocks: &Blocks) -> String {
     let Interval { low, high } = blocks.share();
-    let (low, high) = (percent(low), percent(high));
-    let share = if low == high { low } else { format!("{low} to {high}") };
+    let share = if percent(low) == percent(high) { percent(low) } else { percent_range(low, high) };
     format!("{share} of {}", blocks.of)
 }
 
@@ -211,7 +211,7 @@ impl EvaluatedRegions<'_> {
         }
     }
 
-    /// `25 % of the regions cost 45 ns more per load (38 to 61)`.
+    /// `25 % of the regions cost 45 ns more per load (38–61)`.
     pub fn size_words(&self, difference: &Difference) -> String {
         let Difference { size, interval: Interval { low, high }, .. } = difference;
         let share = percent(difference.slow_share());
@@ -270,7 +270,7 @@ impl EvaluatedRegions<'_> {
             }
             (_, high) if high < 0.05 => {
                 let many = if small.surely == 0 { "All" } else { "Nearly all" };
-                format!("{many} {behind} are translated as such ({} looked at).", small.of)
+                format!("{many} {behind} are translated as such ({} measured).", small.of)
             }
             (low, high) if high - low > 0.5 => {
                 format!("How many {behind} are backed by small ones is open ({}).", of_blocks(&small))
@@ -333,7 +333,7 @@ impl EvaluatedRegions<'_> {
     pub fn facts(&self) -> Vec<Fact> {
         let fact = |label: &str, value: String| Fact::new(label, value, &self.case);
         let interval = |interval: Interval, unit: &str| {
-            format!("{} to {}", figure(interval.low, ""), figure(interval.high, unit))
+            format!("{}–{}", figure(interval.low, ""), figure(interval.high, unit))
         };
         let mut facts: Vec<Fact> = self
             .found
@@ -368,10 +368,11 @@ impl EvaluatedRegions<'_> {
                 format!("{}{times}", of_blocks(&far.blocks)),
             )
         }));
-        facts.extend(self.hopping_loss.map(|loss| {
-            let share = format!("{} to {}", percent(loss.low), percent(loss.high));
-            fact("bandwidth lost by pages in any order", share)
-        }));
+        facts.extend(
+            self.hopping_loss.map(|loss| {
+                fact("bandwidth lost by pages in random order", percent_range(loss.low, loss.high))
+            }),
+        );
         facts.extend(self.moved.iter().flat_map(|moved| moved.facts(&self.case)));
         facts
     }

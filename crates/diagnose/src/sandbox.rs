@@ -20,9 +20,9 @@ const SANDBOXED: Rule = Rule {
     when: "The run found a sign that only such a sandbox leaves. Containers, microVMs and WSL 2 do not count: they run on the \
              kernel itself. No verdict changes.",
     how: "Signs: gVisor's fixed /proc/version, the kernel release of WSL, the vendor in /proc/cpuinfo, mounts of fuse.lxcfs \
-             below /proc, several control programs in /proc/sysinfo, and Xen above another hypervisor. The figures are true of the \
+             below /proc, several control programs in /proc/sysinfo, and Xen above another hypervisor. The figures are right for the \
              sandbox, so verdicts stay. assay machine shows containers, microVMs and WSL 2.",
-    calm: "no sandbox in front of the kernel",
+    calm: "no sandbox (gVisor, WSL 1, UML)",
     looked_at: "kernel and mounts",
     source: file!(),
     check: sandboxed,

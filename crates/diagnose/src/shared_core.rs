@@ -16,16 +16,16 @@ const SHARED_CORE: Rule = Rule {
     title: "Another thread shared the core",
     topic: "shared core",
     meaning: "Two threads of a core share its units: while the other works, this one is up to twice as slow. A guest sees neither \
-             the other thread nor steal. Core-bound figures at the clock leave such windows out.",
+             the other thread nor steal. Figures at one clock leave such samples out.",
     action: "Judge this host by several runs at different hours, or rent whole cores. On your own host keep the siblings free. See \
              it: assay run --only cpu.clock,syscall.getpid --profile standard --new",
     when: "In 5 % or more of the probes the core fetched for two threads. It needs 40 probes, and lowest probes of at most 1.6 \
              cycles per round.",
-    how: "After each window of work on one CPU Assay times a loop of taken branches, in cycles of the core clock read just \
-             before. A round takes about one cycle where the core fetches for one thread, and two where it alternates between two. \
-             A probe counts as shared from 1.5 times the lowest twentieth of all probes on. With the lowest above 1.6 cycles the \
-             core was never alone, or fetches otherwise. The price is that of figures with five windows of either kind: their \
-             median with another thread over that without.",
+    how: "After each sample on one CPU Assay times a loop of taken branches, in cycles of the core clock read just before. A \
+             round takes about one cycle where the core fetches for one thread, and two where it alternates between two. A probe \
+             counts as shared from 1.5 times the lowest twentieth of all probes on. With the lowest above 1.6 cycles the core was \
+             never alone, or fetches otherwise. The cost is the median of samples with another thread over that of samples \
+             without, from five of each.",
     calm: "core not shared while measured",
     looked_at: "a loop of branches",
     source: file!(),
@@ -34,7 +34,7 @@ const SHARED_CORE: Rule = Rule {
 
 /// The share of shared probes from which it is reported.
 const MIN_SHARE: f64 = 0.05;
-/// Windows of either kind that a series needs to show the price.
+/// Samples of either kind that a series needs to show the cost.
 const MIN_WINDOWS: usize = 5;
 
 fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
@@ -53,7 +53,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         .collect();
     prices.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cycles =
-        |of: &[f64]| median(of).map_or("–".to_string(), |cycles| format!("{cycles:.2} cycles a round"));
+        |of: &[f64]| median(of).map_or("–".to_string(), |cycles| format!("{cycles:.2} cycles per round"));
     let source = "covariate fetch_cycles";
     let mut facts = vec![
         Fact::new("probes with another thread busy", format!("{} of {}", percent(share), all.len()), source),
@@ -72,7 +72,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
         left_out.fold((0, 0), |(windows, series), left| (windows + left.windows, series + 1));
     if at_clock > 0 {
         let words = format!("{windows} of {at_clock} figures");
-        facts.push(Fact::new("windows that figures at the clock leave out", words, source));
+        facts.push(Fact::new("samples that figures at one clock leave out", words, source));
     }
     let takes =
         middle.map_or(String::new(), |middle| format!(". Work then takes {middle:.2} times as long."));
@@ -100,7 +100,7 @@ fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-/// How many times as long a series' windows take with the other thread busy.
+/// How many times as long a series' samples take with the other thread busy.
 fn price(judged: &Judged, found: CoreSharing) -> Option<f64> {
     if !judged.series.case.placement.is_of_one_cpu() {
         return None;

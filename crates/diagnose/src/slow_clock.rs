@@ -21,10 +21,10 @@ const SLOW: Rule = Rule {
              run --only cpu.clock --profile standard --new",
     when: "The 95 % interval of the median clock over passes (six at least) lies below 95 % of the base clock. With a cap the \
              hardware's highest clock counts. In a guest without cpufreq it is a note.",
-    how: "The clock of a pass is the median of those read with its windows. The base clock is base_frequency, what CPUID leaf \
-             16h or the model name gives, or acpi-cpufreq's highest (which has no turbo in it). A cap is scaling_max_freq below \
-             cpuinfo_max_freq. A guest has its base clock from the host, which may have meant the lower one. Load raises the clock: \
-             what the kernel shows for an idle core says nothing.",
+    how: "The clock of a pass is the median over its samples. The base clock is base_frequency, what CPUID leaf 16h or the model \
+             name gives, or acpi-cpufreq's highest (which has no turbo in it). A cap is scaling_max_freq below cpuinfo_max_freq. \
+             A guest's base clock is what the host reports, which may be too high. Load raises the clock: what the kernel shows \
+             for an idle core says nothing.",
     calm: "core clock at or above base",
     looked_at: "timed additions",
     source: file!(),
@@ -112,7 +112,7 @@ fn finding(evidence: &Evidence, claim: &Claim, middle: f64, interval: Interval) 
     let severity = if unseen { Severity::Note } else { Severity::Warning };
     let finding = Finding::of(SLOW.id, severity, headline)
         .cause(cause)
-        .fact("measured clock", ghz, "covariate clock_ghz, median over visits")
+        .fact("measured clock", ghz, "covariate clock_ghz, median over passes")
         .fact(claim.what, format!("{:.2} GHz", claim.ghz), claim.source)
         .facts(found.iter().map(|cause| Fact::new(cause.label, &cause.value, &cause.source)))
         .confirm("assay run --only cpu.clock --profile standard --new")
@@ -161,9 +161,9 @@ fn causes(evidence: &Evidence) -> Vec<Cause> {
         causes.push(Cause {
             label: "thermal throttle events",
             value: format!("{:.0}", total.value),
-            source: "thermal_throttle over all visits".into(),
+            source: "thermal_throttle over all passes".into(),
             sentence: "The processor throttled itself because it was too hot.",
-            advice: "Look at fans, heat sink and the air around the machine.",
+            advice: "Look at fans, heat sink and the air around the host.",
         });
     }
     causes.extend(hot(&tracks::observed(evidence.run)));
@@ -194,7 +194,7 @@ fn hot(tracks: &[Track]) -> Option<Cause> {
         value: format!("{degrees:.0} °C, critical is {limit:.0} °C"),
         source: format!("time line temperature, {name}"),
         sentence: "The processor was nearly critically hot, and slows down to protect itself.",
-        advice: "Look at fans, heat sink and the air around the machine.",
+        advice: "Look at fans, heat sink and the air around the host.",
     })
 }
 

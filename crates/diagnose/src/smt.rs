@@ -1,11 +1,12 @@
-//! What SMT costs, or without it a busy neighbour core; what it gives, and what CPU% hides.
+//! What a busy sibling or second core costs, what a second thread adds, and how full cores are
+//! compared with CPU%.
 
 pub mod capacity;
 pub mod pays;
 
 use self::capacity::{Levels, Second, Study, yield_words};
 use super::neighbours::{Cost, Row, Tally, VARIANTS, Variant, expectation, neighbour, rows};
-use super::words::capital;
+use super::words::{capital, percent_range, uncapital};
 use super::{Evidence, Rule};
 use model::vocabulary::smt as ids;
 use model::{Fact, Finding, percent};
@@ -15,19 +16,19 @@ pub const RULES: &[Rule] = &[COST, CAPACITY];
 
 const COST: Rule = Rule {
     id: ids::rule::SMT_COST,
-    title: "What a busy sibling or neighbour core costs",
+    title: "What a busy sibling or second core costs",
     topic: "SMT",
-    meaning: "Two threads of a core share its units and caches. While both are busy, each is slower than alone, yet CPU% counts two \
-             full CPUs. Without SMT the neighbour is another core, which shares memory, L3, turbo and kernel locks.",
+    meaning: "Two threads of a core share its units and caches. While both are busy, each is slower than alone, yet CPU% counts \
+             two full CPUs. Without SMT the second CPU is another core, which shares memory, L3, turbo and kernel locks.",
     action: "Judge headroom by the cost of the calls that your service makes, not by CPU%. See it: assay smt table --profile \
              standard",
-    when: "A pinned call surely takes longer with a busy neighbour, or another time with SMT off. Surely means that its whole 95 \
-             % interval lies beyond 2 %.",
-    how: "Each pinned call of assay smt table is measured alone, with the same work on the neighbour, with a spinner there, and \
-             with SMT off, alternately. Costs are ratios of pairs of the same pass; a call is the same if its whole interval lies \
-             within 2 %. Calls of several processes are those with several tasks, and those that create children. Published \
-             expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and fork+exit pay \
-             a little.",
+    when: "A pinned call surely takes longer with a busy sibling or second core, or another time with SMT off. Surely means that \
+             its whole 95 % interval lies beyond 2 %.",
+    how: "Each pinned call of assay smt table is measured alone, with the same work on the second CPU, with a spinner there, and \
+             with SMT off. All of these alternate. Costs are ratios of pairs of the same pass. A call is the same if its whole \
+             interval lies within 2 %. Calls of several processes are those with several tasks, and those that create children. \
+             Published expectation (lmbench tables with hyper-threading on and off): single-process calls unaffected, pipe and \
+             fork+exit pay a little.",
     calm: "a busy sibling costs nothing",
     looked_at: "each call twice",
     source: file!(),
@@ -48,7 +49,7 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let headline = if let Some((row, cost)) = of_all {
         format!(
             "A busy {beside} makes {} take up to {:.2} times as long. Plan by this, not by CPU%.",
-            title(row),
+            uncapital(&title(row)),
             cost.ratio.ratio
         )
     } else if let (Some(_), Some((row, cost))) = (&expected, dearest(&rows, Variant::Off)) {
@@ -62,8 +63,8 @@ fn cost_of_neighbours(evidence: &Evidence) -> Option<Vec<Finding>> {
     let cause = match beside {
         "SMT sibling" => "Two threads of a core share its units, caches and branch predictors.",
         _ => {
-            "No SMT sibling is online here: the neighbour is another core, which shares memory, last-level cache, turbo and \
-             the kernel's locks."
+            "No SMT sibling is online here: the second CPU is another core, which shares memory, last-level cache, turbo \
+             and the kernel's locks."
         }
     };
     let pays = pays::what_pays(evidence.machine, &rows);
@@ -101,7 +102,7 @@ fn facts_of(rows: &[Row], variant: Variant) -> Vec<Fact> {
 
 const CAPACITY: Rule = Rule {
     id: ids::rule::SMT_CAPACITY,
-    title: "What CPU% hides",
+    title: "Real core use beside CPU%",
     topic: "SMT",
     meaning: "Linux counts each thread of a core as a CPU. With one of two siblings busy CPU% shows half, though the second thread \
              adds far less than the first. So a host with SMT looks emptier than it is.",
@@ -109,16 +110,16 @@ const CAPACITY: Rule = Rule {
              utilization",
     when: "assay smt measured what a second thread adds. Without SMT: work is more than 3 points ahead of CPU%, or a second core \
              gives less than 1.7 times one. Contradicting figures of one core and of all are a warning.",
-    how: "Yield s: work per second of both siblings over that of one, median of pairs of a pass with its exact interval, for \
-             eight kinds of work. Used share of a core: U = t1 / s + t2, where t1 is the share of time with exactly one sibling \
-             busy and t2 that with both (times the clock over the clock with everything busy); the host's is the mean over its \
-             cores. Work can grow to 1 / U times today's, while CPU% u suggests 1 / u. Attainment is the work done over the most \
-             that was done; the gap is the most by which it is ahead of CPU%, its interval by the bootstrap over passes. Without \
-             siblings CPU% counts as right only if the whole interval of the used share lies within 3 points of it at all of 10, \
-             20, 30, 50, 70 and 90 %, with one core busy first and with both alike. A yield below 1 counts as 1: such a core does \
-             most with one thread busy. Idle cores are taken first, as Linux does, unless noted. Assumed: future work is of the \
-             same kind, and only CPU limits it. A second core below 1.7 times one, by its whole interval, is no core of its own, or \
-             a quota, a busy host or a falling clock slows it. U as IBM's PURR defines it; published yields are 1.15 to 1.6.",
+    how: "s: work per second of both siblings over one, for eight kinds of work (1.27: the second thread adds 27 %). It is the \
+             median of pairs of a pass, with its exact interval. Used share of a core: U = t1 / s + t2. t1 is the share of time \
+             with one sibling busy, t2 that with both, times the clock over the clock with everything busy. The host's U is the \
+             mean over its cores. Work can grow to 1 / U times today's; CPU% u suggests 1 / u. Attainment is the work done over \
+             the most that was done. The gap is the most by which it exceeds CPU%, with a bootstrap interval over passes. Without \
+             siblings CPU% counts as right if the whole interval of U lies within 3 points of it. It must at 10, 20, 30, 50, 70 \
+             and 90 %, with one core busy first and with both alike. An s below 1 counts as 1: such a core does most with one \
+             thread busy. Idle cores are taken first, as Linux does, unless noted. Assumed: future work is of the same kind, and \
+             only CPU limits it. A second core below 1.7 times one, by its whole interval, is a hidden sibling, or a quota, a \
+             busy host or a falling clock slows it. U is defined as in IBM's PURR; published values of s are 1.15–1.6.",
     calm: "CPU% of two cores within 3 points",
     looked_at: "work at each load",
     source: file!(),
@@ -160,10 +161,10 @@ fn capacity_of_cores(evidence: &Evidence) -> Option<Vec<Finding>> {
                         a quota, a busy host, or a clock that falls with load."),
             "Look for hidden siblings (assay run --only cpu.pair-slowdown), and for findings on quota, steal and clock.",
         ),
-        // Each CPU is a core of its own, if the second does what a core does. What lies between
-        // tells nothing.
+        // Each CPU is a core of its own if the second adds what a core adds. Values in between
+        // decide nothing.
         None if found.lo < TWO_CORES => return None,
-        // What is said here is what the table of the study says: it is made of the same sentences.
+        // The sentences are those of the study's table.
         None => match (study.cpu_percent_tells(), study.sentence(0.5)) {
             (Some(false), _) => (
                 Finding::note(CAPACITY.id, format!("Two cores do {:.2} times the work of one{half}", found.mid))
@@ -204,9 +205,9 @@ fn study_facts(study: &Study) -> Vec<Fact> {
     };
     let mut facts: Vec<Fact> = study.seconds.iter().map(of_second).collect();
     facts.extend(study.gap().map(|gap| {
-        let interval = gap.interval.map_or(String::new(), |between| {
-            format!(" ({} to {})", percent(between.low), percent(between.high))
-        });
+        let interval = gap
+            .interval
+            .map_or(String::new(), |between| format!(" ({})", percent_range(between.low, between.high)));
         let first = if study.smt { ", idle cores first" } else { "" };
         let words =
             format!("{}{interval} of the capacity, at {} CPU{first}", percent(gap.gap), percent(gap.at));

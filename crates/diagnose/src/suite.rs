@@ -37,7 +37,7 @@ pub struct EarlierRun {
 pub struct VarianceShares {
     /// Between pieces of work on the same arrays.
     pub iterations: f64,
-    /// Between arrays of one process; `None` if each process had one set.
+    /// Between arrays of one pass; `None` if each pass had one set.
     pub allocations: Option<f64>,
     pub processes: f64,
 }
@@ -53,9 +53,9 @@ impl VarianceShares {
 pub struct Part<'a> {
     pub rate: &'a Judged,
     pub ratio: Option<&'a Judged>,
-    /// Its processes' medians in the order of the visits.
+    /// The medians of its passes in their order.
     pub runs: Option<Sequence>,
-    /// How far pieces of work of one process lie apart, as a share.
+    /// How far pieces of work of one pass lie apart, as a share.
     pub scatter: f64,
     pub variance: Option<VarianceShares>,
     /// The physical address of each of these runs, GiB, and its rank correlation with the rate

@@ -1,6 +1,6 @@
-//! The last line of a run file: all that is needed to group hosts and to hold each against its
-//! peers. It holds every figure that a benchmark is about, and of what rides along so much as fits
-//! into 64 KiB with them.
+//! The last line of a run file: all that is needed to group hosts and to compare each with its
+//! peers. It holds the main figures of every benchmark, and as many of the others as fit into 64
+//! KiB with them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use model::vocabulary::cpu as ids;
 use model::{Summary, SummaryFinding, SummarySeries};
 use stats::analysis::Judged;
 
-/// What rides along may not make a summary line longer than this, bytes.
+/// Other figures may not make a summary line longer than this, bytes.
 const SUMMARY_MAX: usize = 64 << 10;
 
-/// What benchmarks are about may not make it longer than this, bytes: ten thousand figures.
+/// Main figures may not make it longer than this, bytes: ten thousand figures.
 const HEADLINES_MAX: usize = LONGEST_SUMMARY / 2;
 
 /// What a line has around its summary, bytes.
@@ -114,10 +114,9 @@ impl Diagnosis {
     }
 }
 
-/// The series that fit into a line begun with so many bytes, in their order: what benchmarks are
-/// about, up to the first length, before what rides along, up to the second; and of each benchmark
-/// the first points before the later ones, so that no benchmark is left out for the ladder of
-/// another.
+/// The series that fit into a line that has `begun` bytes already, in their order. Main figures
+/// fill it up to the first length, then the others up to the second. The first points of each
+/// benchmark come before later ones, so that a long ladder displaces no other benchmark.
 fn fitting(all: &[SummarySeries], begun: usize, most: [usize; 2]) -> Vec<SummarySeries> {
     let mut seen: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut order: Vec<(bool, usize, usize)> = all
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(kept[8].key, "a.ladder@x/bytes=008#time");
         assert_eq!(fitting(&all, 0, [1 << 20; 2]), all);
         assert!(fitting(&all, 0, [3; 2]).is_empty());
-        // What rides along never takes the place of what benchmarks are about.
+        // Other figures never displace main ones.
         let kept = fitting(&all, 100, [1 << 20, each * 10]);
         assert_eq!(kept, all[..101]);
     }

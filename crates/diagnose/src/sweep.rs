@@ -1,4 +1,4 @@
-//! What a sweep found: whether its knobs matter, where it is best, what they trade.
+//! The result of a sweep: whether its knobs matter, the best setting, and what it costs.
 
 pub mod swept;
 
@@ -20,15 +20,15 @@ const EFFECT: Rule = Rule {
     action: "Set the knobs as the finding advises, then measure the old and the new setting once more. See it: assay sweep \
              BENCHMARK --knob NAME=OLD,NEW",
     when: "A sweep finds an effect at 5 % over all its questions. Or it finds none, and would have seen one of 10 %.",
-    how: "Each pass visits all cells in a fresh random order, and the setting before the sweep every eighth visit; level, drift \
-             and noise are fitted at once on logarithms (docs/method/sweeps.md). The questions go to all passes together before any \
-             cell: the values of each knob, a trend along it if they are numbers, whether one knob depends on the other, then any \
-             two cells; by permutation within passes, at 5 % over all questions (closed testing). Core-bound work is brought to one \
-             core clock, unless the knobs move that. Best cells are those within the simultaneous 95 % bound of the best one. \
-             Regions are the shortest description of rows and columns as falling, ragged and flat pieces. Switches are counted in \
-             the same passes; a rank correlation is named from 0.7 on, and is no proof. The advice is the area of neighbouring \
-             settings with the largest gain at the lower end of an interval that holds for all areas together; a compromise is the \
-             same among those with a response at most 10 % worse.",
+    how: "Each pass measures all cells in random order, and the old setting before every eighth. Level, drift and noise are \
+             fitted together on logarithms (docs/method/sweeps.md). First all passes together answer the general questions: each \
+             knob, its trend if its values are numbers, whether knobs depend on each other. Then cells are compared in pairs, by \
+             permutation within passes, at 5 % over all questions (closed testing). Core-bound work is brought to one core clock, \
+             unless the knobs move that. Best cells are those within the simultaneous 95 % bound of the best one. Regions are the \
+             shortest description of rows and columns as falling, ragged and flat pieces. Switches are counted in the same \
+             passes. A rank correlation is named from 0.7 on, and is no proof. Advised is the area of neighbouring settings with \
+             the largest gain, at the lower end of an interval that holds for all areas together. A compromise is the same among \
+             those with a response at most 10 % worse.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -44,8 +44,8 @@ const TRADE: Rule = Rule {
     action: "Choose among the listed settings by what your service needs, throughput or response. See it: assay sweep BENCHMARK \
              --knob NAME=OLD,NEW",
     when: "The sweep measured throughput and response at each setting, and one of them depends on the knobs.",
-    how: "A setting dominates another if it is better in one metric by more than the noise of both, and not worse in the other \
-             by more than that. Settings that no other dominates form the Pareto front.",
+    how: "A setting dominates another if one figure is better by more than the noise of both, and the other is not worse by more \
+             than that. Settings that no other dominates form the Pareto front.",
     calm: "",
     looked_at: "",
     source: file!(),
@@ -60,8 +60,8 @@ fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
     let mut findings = Vec::new();
     for facet in &swept.facets {
         let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
-        // Where only a huge effect would have been seen, that none was is no finding; the section
-        // says it.
+        // If only a huge effect would have been seen, seeing none is no finding; the section of the
+        // report shows it.
         let tells = |charted: &&MetricGrid| charted.surface.matters.yes || charted.is_sensitive();
         findings.extend(both.filter(tells).map(|charted| effect_of(swept.sweep, facet, charted)));
     }
@@ -98,18 +98,18 @@ fn effect_of(sweep: &Sweep, facet: &Facet, charted: &MetricGrid) -> Finding {
     draft.confirm(confirm(sweep, facet, charted)).advice(said(sweep, facet))
 }
 
-/// Of all cells' visits together, not of one series.
+/// Of all cells' passes together, not of one series.
 fn fact(label: &str, value: String) -> Fact {
-    Fact::new(label, value, "visits")
+    Fact::new(label, value, "passes")
 }
 
-/// The noise of the map, what was asked of it, and its level before.
+/// The noise of the map, its answers, and the level at the setting before.
 fn fit_facts(sweep: &Sweep, charted: &MetricGrid) -> Vec<Fact> {
     let surface = &charted.surface;
     let looks: usize = surface.levels.iter().flatten().map(|level| level.n).sum();
     let floor = percent(surface.matters.floor.exp() - 1.0);
     let mut facts = vec![
-        fact("cells", format!("{} in {looks} visits: {}", charted.cells, charted.verdicts())),
+        fact("cells", format!("{} in {looks} passes: {}", charted.cells, charted.verdicts())),
         fact("noise of one pass", percent(surface.noise)),
         fact("drift taken out", percent(surface.drift)),
         fact("smallest visible difference between two cells", floor),

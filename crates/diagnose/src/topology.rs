@@ -19,8 +19,9 @@ const CORES: &str = "/sys/devices/system/cpu/cpu*/topology/core_cpus_list";
 const TRANSFERS: &str = "assay run --only memory.core-to-core --profile standard --new";
 const SLOWDOWNS: &str = "assay run --only cpu.pair-slowdown --profile standard --new";
 
-/// A line comes from another core through a cache that both share in 20 to 60 ns, through a mesh in
-/// up to 90, from another cache in 80 to 300, from the core itself in 5 to 15.
+/// A line comes from another core in 20–60 ns through a cache that both share (in up to 90 ns
+/// through a mesh), in 80–300 ns from another cache, and in 5–15 ns from the other thread of the
+/// core.
 const SHARED_NS: std::ops::Range<f64> = 20.0..70.0;
 const ELSEWHERE_NS: f64 = 80.0;
 
@@ -32,18 +33,17 @@ const HIDDEN_LLC: Rule = Rule {
     id: ids::rule::HIDDEN_LLC,
     title: "The host hides the last-level cache from this guest",
     topic: "topology",
-    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. Without one its search ends at one core. \
-             Tasks that wake each other may stay on one CPU: the score looks splendid, and the woken task waits.",
+    meaning: "The kernel looks for an idle CPU among those that share a last-level cache. Without one its search ends at one \
+             core. Tasks that wake each other may stay on one CPU: the score is high, and the woken task waits.",
     action: "Compare guests by pinned figures only. Have the host pass its caches (QEMU: -cpu host,l3-cache=on,host-cache-info=on). \
              See it: lscpu -C; assay run --only memory.core-to-core --new",
     when: "A guest reports no cache that two cores share. Yet its processor model has an L3, lines pass between cores in 20–70 \
              ns, or cores evict each other's data.",
     how: "Models: EPYC; Xeon but Phi and Core with AVX, and QEMU's models of them, where sysfs lists caches and none of level 3. \
-             Transfers: the median between cores; through other caches a line takes 80 ns and more. Evictions: memory.llc-sharing. \
-             Kernels differ: 3.10 keeps both tasks on one CPU without a reported cache (published: one-copy context switching 589 \
-             without a shared cache, 109 with one); 5.10, 6.1 and 6.12 spread them all the same, as each task stays on the CPU \
-             where it was (lab/RESULTS.md: no round on one CPU, with the L3 shown, hidden, or with a socket for each CPU). There \
-             the hidden cache costs the search for idle CPUs, and no score shows it.",
+             Transfers: the median between cores. Lines between different L3s take 80 ns or more, but large meshes reach 90 ns \
+             too. Evictions: memory.llc-sharing. Without a reported cache, kernel 3.10 keeps both tasks on one CPU (published \
+             one-copy score 589, with a cache 109). Kernels 5.10, 6.1 and 6.12 spread them, and no round ran on one CPU \
+             (lab/RESULTS.md). There the hidden cache only costs the search for idle CPUs.",
     calm: "",
     looked_at: "sysfs caches",
     source: file!(),
@@ -214,7 +214,7 @@ fn over_groups(evidence: &Evidence) -> Option<FindingDraft> {
             .fact("groups by transfers of lines", words(&parts), &key)
             .fact("inside the groups", within, &key)
             .fact("between them", beyond, &key)
-            .fact("noise between visits", percent(clusters.noise.unwrap_or(0.0)), &key)
+            .fact("noise between passes", percent(clusters.noise.unwrap_or(0.0)), &key)
             .fact("CPUs that share it, as the kernel reports", &cpus, CACHES),
     )
 }
@@ -265,8 +265,8 @@ const HIDDEN_SMT: Rule = Rule {
              --only cpu.pair-slowdown --profile standard --new",
     when: "Two CPUs of different reported cores slow each other by 1.25 times or more while both compute in registers. With two \
              CPUs only, lines must also pass in less than 20 ns.",
-    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and is \
-             beyond what most pairs do; threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
+    how: "The slowdown lies beyond four standard errors of the median of passes, is 1.2 times in four passes of five, and exceeds \
+             that of most pairs. Threads of a core must all slow each other. Two CPUs alone may be slowed the same way by a \
              quota, or by a host that has one core's time for both. docs/method/topology.md has the error rates.",
     calm: "no SMT siblings unreported",
     looked_at: "pairwise slowdown",
@@ -406,8 +406,8 @@ const FLOATING: Rule = Rule {
              run --only memory.core-to-core --profile standard --new",
     when: "A guest has four CPUs or more, and two passes each show clear groups by line transfers. Three CPUs or more changed \
              neighbours between them.",
-    how: "Groups are clear if transfers between them take 1.5 times as long at least. A CPU changed neighbours if it lost one \
-             and gained another: steal makes pairs slow, it makes none near. docs/method/topology.md has the error rates.",
+    how: "Groups are clear if transfers between them take 1.5 times as long at least. A CPU changed neighbours if it lost one and \
+             gained another: steal makes pairs slower, never faster. docs/method/topology.md has the error rates.",
     calm: "",
     looked_at: "line transfers",
     source: file!(),
@@ -429,7 +429,7 @@ fn floating(evidence: &Evidence) -> Option<Vec<Finding>> {
     );
     Some(vec![Finding::warning(FLOATING.id, headline)
         .cause("The host's scheduler moves the guest's CPUs between its own cores, caches or sockets.")
-        .fact("groups in one visit", words(one), &key)
+        .fact("groups in one pass", words(one), &key)
         .fact("groups in another", words(other), &key)
         .confirm(TRANSFERS)
         .advice("Have the host pin the guest's CPUs (virsh vcpupin, taskset of each vCPU thread), then measure again. Until \

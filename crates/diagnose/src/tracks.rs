@@ -1,4 +1,4 @@
-//! Quantities over the time of a run, from the observer and from the visits.
+//! Quantities over the time of a run, from the observer and from the passes.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub fn observed(run: &Run) -> Vec<Track> {
     tracks
 }
 
-/// Start (ms) and core clock (GHz) of each visit with a known clock: the median over its windows.
+/// Start (ms) and core clock (GHz) of each pass with a known clock: the median over its samples.
 pub fn visit_clocks(run: &Run) -> Vec<(f64, f64)> {
     let clock = |visit: &Visit| Some((visit.at_ms, median(&clocks_of(visit))?));
     run.visits.iter().filter_map(clock).filter(|(at, _)| at.is_finite()).collect()
@@ -68,7 +68,7 @@ pub fn is_clock(ghz: &f64) -> bool {
     (1e-3..=100.0).contains(ghz)
 }
 
-/// The core clock of every window of a visit, GHz; impossible values are left out.
+/// The core clock of every sample of a pass, GHz; impossible values are left out.
 pub fn clocks_of(visit: &Visit) -> Vec<f64> {
     let columns =
         visit.samples.iter().filter_map(|samples| Some((samples.len(), samples.beside.clock_ghz.as_ref()?)));

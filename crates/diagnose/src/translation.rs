@@ -25,12 +25,12 @@ const SLOW_HUGE_PAGES: Rule = Rule {
     when: "95 % of the block are huge pages, yet random order over it costs 20 cycles more than within 4 MiB. Or more than half \
              of the huge pages of memory.regions cost such a walk.",
     how: "memory.data-source, dram: lines of a block of up to 512 MiB in random order over the whole block, alternating with a \
-             random order within groups of 4 MiB. On huge pages both need no walk: the block has at most 256 pages, the second \
-             level of a server's TLB 1024 or more, and a miss of the first level that hits there costs some 7 to 9 cycles (not \
-             measured by Assay). On small pages 4 MiB fit that level and the block does not. The whole 95 % interval of the extra \
-             cost must lie above 20 cycles of the core clock (2 GHz if unknown). The headline has the whole price: over groups of \
-             256 KiB, whose translations fit the first level. KVM maps 2 MiB only where the host's page is as large, and a TLB \
-             keeps the smaller of both. Intel's cores before 2013 have no second level for huge pages: there the host is innocent.",
+             random order within groups of 4 MiB. On huge pages neither needs a walk: the block has at most 256 pages, and a \
+             server's second TLB level holds 1024 or more. A hit there costs 7–9 cycles (published, not measured by Assay). On \
+             small pages 4 MiB fit that level and the block does not. The whole 95 % interval of the extra cost must lie above 20 \
+             cycles of the core clock (2 GHz if unknown). The finding gives the whole cost: over groups of 256 KiB, whose \
+             translations fit the first level. KVM maps 2 MiB only where the host's page is as large, and a TLB keeps the smaller \
+             of both. On Intel cores before 2013, which have no second level for huge pages, the host is not the cause.",
     calm: "huge pages translated as such",
     looked_at: "random DRAM reads",
     source: file!(),
@@ -82,7 +82,7 @@ fn slow_huge_pages(evidence: &Evidence) -> Option<Vec<Finding>> {
     ])
 }
 
-/// The price by memory.data-source, if it is that of page walks; the outer `None`: the block was
+/// The cost by memory.data-source, if it is that of page walks; the outer `None`: the block was
 /// not on huge pages.
 fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64) -> Option<Option<Priced>> {
     let planned = second.series.planned as u32;
@@ -114,14 +114,14 @@ fn by_source(evidence: &Evidence, second: &Judged, walks: Interval, most_ns: f64
     Some(Some((figure(of, "ns"), facts)))
 }
 
-/// The price by the regions, if most of their huge pages are translated like small ones.
+/// The cost by the regions, if most of their huge pages are translated like small ones.
 fn by_regions(own: &EvaluatedRegions) -> Option<Priced> {
     own.small.filter(|small| small.share().low > 0.5)?;
     let price = own.found.price_ns?;
-    Some((format!("{} to {}", figure(price.low, ""), figure(price.high, "ns")), Vec::new()))
+    Some((format!("{}–{}", figure(price.low, ""), figure(price.high, "ns")), Vec::new()))
 }
 
-/// A price in words, and the facts on which it rests.
+/// A cost in words, and the facts on which it rests.
 type Priced = (String, Vec<Fact>);
 
 /// The extra cost of random order over a whole block of local memory against random order within
@@ -135,8 +135,8 @@ fn price<'a>(evidence: &Evidence<'a>, wanted: f64) -> Option<(&'a Judged, Interv
             && spread(judged) == Some(wanted)
     };
     let judged = evidence.series.iter().find(dram).filter(|judged| judged.analysis.verdict.usable())?;
-    // Prices around zero have no logarithms, by which few processes get their interval: here it is
-    // that of the values.
+    // Costs around zero have no logarithms, on which the interval of few passes is based: here it
+    // is computed from the values.
     let few =
         || guarded(&judged.series.values().iter().filter_map(|windows| median(windows)).collect::<Vec<_>>());
     Some((judged, judged.analysis.estimate.as_ref()?.interval.or_else(few)?))

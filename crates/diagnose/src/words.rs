@@ -70,6 +70,24 @@ pub fn capital(text: &str) -> String {
     format!("{first}{}", rest.as_str())
 }
 
+/// `10–14 %`.
+pub fn percent_range(low: f64, high: f64) -> String {
+    format!("{}–{}", percent(low).trim_end_matches(" %"), percent(high))
+}
+
+/// A title inside a sentence: `memory bandwidth`. Names and words in capitals stay.
+pub fn uncapital(text: &str) -> String {
+    const NAMES: [&str; 3] = ["Dhrystone", "Nexmark", "Unix"];
+    let mut rest = text.chars();
+    let first = rest.next().map(|c| c.to_lowercase().collect::<String>()).unwrap_or_default();
+    let is_word = rest.clone().next().is_some_and(char::is_lowercase);
+    if is_word && !NAMES.iter().any(|name| text.starts_with(name)) {
+        format!("{first}{}", rest.as_str())
+    } else {
+        text.to_string()
+    }
+}
+
 /// `two`; from ten on the digits.
 pub fn number_word(count: usize) -> String {
     const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
@@ -98,8 +116,8 @@ pub fn shown(value: f64, unit: &str) -> String {
     figure(value, if unit == "us" { "µs" } else { unit })
 }
 
-/// What another tool calls a figure, in words: `latency_p999` is `latency p99.9`. `metric` is our
-/// name for it, with which many such names end.
+/// What another tool calls a figure, in words: `latency_p999` is `latency p99.9`. `metric` is
+/// Assay's name for it, with which many such names end.
 pub fn foreign_name(wording: &str, metric: &str) -> String {
     let percentile = |word: &str| match word.strip_prefix('p') {
         Some(digits) if digits.len() > 2 && digits.bytes().all(|digit| digit.is_ascii_digit()) => {
@@ -153,7 +171,7 @@ pub fn shell(word: &str) -> String {
     }
 }
 
-/// At most 200 characters of somebody else's text.
+/// At most 200 characters of foreign text.
 pub fn clipped(text: &str) -> String {
     text.chars().take(200).collect()
 }
@@ -188,8 +206,8 @@ pub fn make_up(machine: &Machine) -> Vec<(String, String)> {
     .collect()
 }
 
-/// What of its disk moves the numbers of a run that measured it, as label and value; nothing of
-/// other runs.
+/// Settings of the disk that affect the figures of a run that measured it, as label and value;
+/// empty for other runs.
 pub fn disk_settings(run: &Run, machine: &Machine) -> Vec<(String, String)> {
     let measured = |planned: &Planned| {
         planned.case.bench.starts_with("disk.") || planned.case.bench.starts_with("file.")
@@ -232,6 +250,9 @@ mod tests {
     #[test]
     fn parts_of_sentences() {
         assert_eq!((capital("fsync"), capital("")), ("Fsync".into(), "".into()));
+        assert_eq!(percent_range(0.1, 0.14), "10–14 %");
+        let titles = ["Memory bandwidth", "TCP bandwidth", "Unix stream socket", "fork", ""].map(uncapital);
+        assert_eq!(titles, ["memory bandwidth", "TCP bandwidth", "Unix stream socket", "fork", ""]);
         assert_eq!((counted(1, "figure"), counted(12, "figure")), ("1 figure".into(), "12 figures".into()));
         let times = [0.05, 78.2, 9_999.0, 84_000.0, 12e6].map(duration_us);
         assert_eq!(times, ["50.0 ns", "78.2 µs", "9999 µs", "84.0 ms", "12.0 s"]);

@@ -48,7 +48,7 @@ fn finding(evidence: &Evidence, one_cpu: &Curve, apart: &Curve) -> Option<Findin
     };
     let [before, after] = [crossing.last_one, crossing.first_two];
     Some(Finding::note(TWO.id, format!(
-        "Two tasks are faster {} from {} of work a round. Below that, keep them on one CPU.",
+        "Two tasks are faster {} from {} of work per round. Below that, keep them on one CPU.",
         evidence.place(place),
         duration_us(crossing.work_ns / 1e3)
     ))
@@ -92,7 +92,7 @@ fn crossing(one_cpu: &Curve, apart: &Curve) -> Option<Crossing> {
     }
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last_one = points.iter().rposition(|point| point.4 < 0)?;
-    // From there on nobody but two CPUs may be surely faster, and at the end they must be.
+    // From there on only two CPUs may be surely faster, and at the end they must be.
     let first_two = last_one + 1 + points[last_one + 1..].iter().position(|point| point.4 > 0)?;
     let crossed = (last_one + 1..=first_two).find(|at| points[*at].3 <= 0.0)?;
     let (low, high) = (points[crossed - 1], points[crossed]);

@@ -412,7 +412,7 @@ fn a_run_that_was_slowed_on_purpose_is_compared_and_says_so() {
             planned["case"]["inputs"]["planted"] = json!("0.1");
         }
     });
-    let told = "10 % more work than reported in 2 cases";
+    let told = "10 % more work than reported in 2 benchmarks";
     let found = found(&[], &[&bench.run, &slowed], 0);
     let warnings = found["warnings"].as_array().expect("a list");
     assert!(
@@ -431,7 +431,7 @@ fn a_run_is_slowed_by_a_hidden_option() {
         "run --quick --force --new --budget 1s --only selftest.steady,cpu.clock --json --planted 25 --out";
     let ended = crate::runs::end(assay().args(words.split(' ')).arg(out.path()));
     let told: Value = serde_json::from_str(&ended.measured().out).expect("JSON");
-    let planted = json!(["planted", "25 % more work than reported in 1 cases"]);
+    let planted = json!(["planted", "25 % more work than reported in 1 benchmark"]);
     assert!(told["make_up"].as_array().is_some_and(|all| all.contains(&planted)), "{}", told["make_up"]);
     let wrong = crate::runs::end(assay().args(["run", "--planted", "0"]));
     wrong.expect(2).says(&["does not begin with 1 to 100"]);

@@ -16,20 +16,20 @@ pub const PAGE_CACHE: Rule = Rule {
         caches of its host.",
     action: "For the disk's own speed use direct I/O on a filesystem that supports it, or --device. See it: \
         assay run --only disk.random --new",
-    when: "The disk moved less than 0.9 of a benchmark's bytes. Or random direct reads of a spinning disk \
+    when: "The disk moved less than 90 % of a benchmark's bytes. Or random direct reads of a spinning disk \
         take less than 1 ms in the median. Or a loop device without direct I/O lies below the filesystem.",
-    how: "The device's own counters (device_share) are read before and after. A tenth covers I/O under way \
-        at either end. Direct figures are rejected then, since they claim to be the device's. Buffered \
-        figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at 15,000 turns a \
-        minute, so a cache of the disk or its controller answered. All I/O through a loop device without \
-        direct I/O passes the page cache of its file, whatever the device's counters show.",
+    how: "The device's own counters (device_share) are read before and after. The missing 10 % cover I/O \
+        under way at either end. Figures of direct I/O are rejected then; they stand for the device. \
+        Buffered figures are the cache's by nature and only carry the cause. Half a turn takes 2 ms at \
+        15,000 turns per minute, so a cache of the disk or its controller answered. All I/O through a loop \
+        device without direct I/O passes the page cache of its file, whatever the device's counters show.",
     calm: "page cache bypassed",
     looked_at: "device counters",
     source: file!(),
     check,
 };
 
-/// What the device must have moved of our bytes.
+/// The least share of our bytes that the device must have moved.
 const MIN_DEVICE_SHARE: f64 = 0.9;
 /// A disk that turns cannot be this fast, us.
 const MIN_SPINNING_US: f64 = 1000.0;

@@ -58,7 +58,7 @@ fn check(evidence: &Evidence) -> Option<Vec<Finding>> {
             .copied()
             .filter(|point| point.op() == *op && has_no_other_limit(evidence, point))
             .collect();
-        // A cap of bytes may make operations of one block size look round by chance, so only the
+        // A cap of bytes may give round operations at one block size by chance, so only the
         // first cap counts.
         let found = capped(&of, Quantity::Operations).or_else(|| capped(&of, Quantity::Bytes));
         findings.extend(found);
@@ -79,7 +79,10 @@ fn by_group(rows: &[&DiskPoint], throttle: &Throttle) -> Option<Finding> {
     let headline = format!("A control group limits {}s to {limit}. The disk may do more.", throttle.op);
     Some(
         Finding::warning(THROTTLED.id, headline)
-            .cause(format!("{} allows Assay's control group no more {} a second.", throttle.at, throttle.of))
+            .cause(format!(
+                "{} allows Assay's control group no more {} per second.",
+                throttle.at, throttle.of
+            ))
             .fact(format!("limit of {}", throttle.device), &limit, &throttle.at)
             .facts(limited.iter().take(5).map(|point| rate_fact(point, quantity)))
             .confirm(format!("{}; {}", confirm(&throttle.at), again(first.case)))
@@ -122,7 +125,7 @@ impl Quantity {
 
     fn shown(self, per_s: f64) -> String {
         match self {
-            Quantity::Operations => format!("{per_s:.0} operations a second"),
+            Quantity::Operations => format!("{per_s:.0} operations per second"),
             Quantity::Bytes if per_s >= 1e9 => figure(per_s / 1e9, "GB/s"),
             Quantity::Bytes => figure(per_s / 1e6, "MB/s"),
         }

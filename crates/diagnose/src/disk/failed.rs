@@ -98,7 +98,7 @@ impl FailureKind {
     }
 }
 
-/// A failed I/O, parsed from a visit's text.
+/// A failed I/O, parsed from a pass's text.
 struct Failure<'a> {
     kind: FailureKind,
     /// `read of 4096 bytes at offset 1048576`; empty if the text does not name it.

@@ -135,7 +135,7 @@ pub const UNSAFE_FAST: Rule = Rule {
     when: "The median of disk.sync is below 20 µs on a disk with a volatile write cache. Or it is below 1 ms \
         on a spinning disk, or on a mount without barriers.",
     how: "A flush takes a round trip to the device and a write of flash, 20 µs at least. Half a turn takes 2 \
-        ms at 15,000 turns a minute. A cache is volatile where the kernel's write_cache is `write back`. \
+        ms at 15,000 turns per minute. A cache is volatile where the kernel's write_cache is `write back`. \
         Disks with `write through` (a capacitor, or no cache) may be that fast. Of a spinning disk all \
         devices must report it. Without barriers means mounted with nobarrier or barrier=0. Filesystems in \
         memory are left out.",
@@ -211,7 +211,7 @@ impl<'a> Flush<'a> {
 
     /// Below this no sync can have reached the medium; `None` where any time is possible.
     fn min_us(&self) -> Option<f64> {
-        // A controller with a battery or a capacitor is trusted.
+        // A controller with a battery or a capacitor may answer sooner.
         let safe = self.disk.leaves().all(|leaf| leaf.write_cache.as_deref() == Some("write through"));
         match self.volatile {
             _ if self.spins && !safe || self.off => Some(MIN_SPINNING_US),

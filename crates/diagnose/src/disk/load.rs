@@ -12,16 +12,16 @@ pub const GENERATOR_BOUND: Rule = Rule {
     id: ids::rule::DISK_GENERATOR_BOUND,
     title: "The CPU limits a disk figure",
     topic: "disk CPU",
-    meaning: "From some 100,000 I/Os a second on, one CPU has no time to ask for more. The figure is then \
-        the CPU's, and the disk may do several times as much with more jobs.",
+    meaning: "From some 100,000 I/Os per second on, one CPU cannot submit more. The figure is then the \
+        CPU's, and the disk may do several times as much with more jobs.",
     action: "Treat the figure as a lower bound. Use a job on each core (profile full), or larger blocks, \
         which cost less CPU per byte. See it: assay run --only disk.random --profile full",
-    when: "The load generator used 0.9 of its CPUs' time or more, in a benchmark that bypasses the page \
+    when: "The load generator used 90 % of its CPUs' time or more, in a benchmark that bypasses the page \
         cache.",
-    how: "generator_busy is all its user and system time; interrupts and other work take the rest, so it \
-        never reaches 1. Where more jobs did at least 1.1 times as much, the finding gives that as proof. It \
-        also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy with the CPU and \
-        polled ones wait with it, so neither is judged.",
+    how: "generator_busy is all its user and system time. Interrupts and other work take the rest, so it \
+        never reaches 100 %. Where more jobs did at least 1.1 times as much, the finding gives that as \
+        proof. It also gives the time spent waiting for a CPU from 10 % on. Buffered benchmarks copy with \
+        the CPU and polled ones wait with it, so neither is judged.",
     calm: "disk load generator had CPU left",
     looked_at: "its CPU time",
     source: file!(),
@@ -102,7 +102,7 @@ fn more_jobs<'p, 'a>(points: &[&'p DiskPoint<'a>], worst: &DiskPoint) -> Option<
     })
 }
 
-/// Share of the windows' time that the load generator waited for a CPU; `None` if not recorded.
+/// Share of the samples' time that the load generator waited for a CPU; `None` if not recorded.
 fn waited(evidence: &Evidence, point: &DiskPoint) -> Option<f64> {
     let series = &point.judged(point.rate_metric())?.series;
     let (mut waited, mut all) = (0.0, 0.0);
@@ -199,8 +199,8 @@ pub const DEPTH_USELESS: Rule = Rule {
     when: "From some depth on, no depth at least twice as deep gives 5 % more. The median latency grows by \
         at least half of what the depth does.",
     how: "Compared are the depths of one benchmark and block size. By Little's law the number in flight is \
-        rate × latency, so at an equal rate latency grows with depth. in_flight (what the device had) below \
-        0.6 of what was asked means that the queue is in front of the device.",
+        rate × latency, so at an equal rate latency grows with depth. If in_flight (what the device had) is \
+        below 60 % of the depth, the queue is in front of the device.",
     calm: "a deeper disk queue adds IOPS",
     looked_at: "rate by depth",
     source: file!(),
@@ -255,7 +255,7 @@ fn useless(evidence: &Evidence, row: &[&DiskPoint]) -> Option<Finding> {
     let (enough, deepest) = (row[at], row.last()?);
     let ((depth, rate, latency), (most, at_most, waited)) = (measured(enough)?, measured(deepest)?);
     let at_depth = |(point, depth, rate, latency): (&DiskPoint, f64, f64, f64)| {
-        let text = format!("{} at {} in the median", figure(rate, "I/Os a second"), figure(latency, "us"));
+        let text = format!("{} at {} in the median", figure(rate, "I/Os per second"), figure(latency, "us"));
         Fact::new(format!("depth {depth}"), text, point.key(ids::metric::LATENCY_P50))
     };
     let before = deepest.has(ids::metric::IN_FLIGHT, |count| count < 0.6 * most * deepest.jobs() as f64);

@@ -55,7 +55,7 @@ impl<'a> DiskPoint<'a> {
         (median.is_finite() && median >= 0.0).then_some(median)
     }
 
-    /// What at least half of its visits reached, of two or more: the lower one of the middle two.
+    /// What at least half of its passes reached, of two or more: the lower one of the middle two.
     pub fn usual(&self, metric: MetricId) -> Option<f64> {
         let visits = self.judged(metric)?.series.processes.iter();
         let mut values: Vec<f64> = visits.filter_map(|visit| median(&visit.values)).collect();

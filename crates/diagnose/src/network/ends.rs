@@ -105,7 +105,7 @@ pub const IRQS: Rule = Rule {
     action: "Start irqbalance, or spread them by hand (/proc/irq/N/smp_affinity_list). With one queue use \
         RPS (/sys/class/net/IF/queues/rx-0/rps_cpus). See it: cat /proc/interrupts",
     when: "Two or more interrupts that carry packets go to one CPU. Or there is one receive queue, and \
-        network interrupts took more than half of a CPU. RPS to several CPUs excuses both.",
+        network interrupts took more than half of a CPU. With RPS to several CPUs neither counts.",
     how: "Only ends with several CPUs count. The half is of a CPU that handles the card's packets, or of the \
         tasks' own.",
     calm: "network interrupts on several CPUs",

@@ -27,12 +27,13 @@ pub const BOTTLENECK: Rule = Rule {
         CPU or is throttled for more than 15 % of its time. More than 1.15 with larger buffers means a \
         window. More than 1.15 with four streams means losses if 2 segments in 1000 are sent again. It means \
         a window if TCP reports one for 30 % of the time and a quarter of the buffers leaves less than 0.6. \
-        Else it is one connection's own limit, unless the second half of the plain transfers carries 1.15 \
-        times the first (still rising). If nothing changes the bandwidth, it is the link from 93 % of its \
-        known speed on, headers included. Else it is a shaper if one sign shows a rate on the path: a known \
-        queueing discipline; UDP of 1.2 times the rate arriving within 15 % of it with more than 5 % lost; a \
-        fresh connection faster by 15 % in its first 50 ms; a flat line (scatter below 3 %) behind a queue \
-        that doubles the round trip. docs/method/bottleneck.md has simulated and planted limits.",
+        Otherwise it is one connection's own limit, unless the bandwidth still rises: the second half of the \
+        plain transfers carries 1.15 times the first. If nothing changes the bandwidth, it is the link from \
+        93 % of its known speed on, headers included. Otherwise any of these means a shaper: a queueing \
+        discipline with a known rate; UDP at 1.2 times the rate, of which the rate arrives within 15 % and \
+        over 5 % is lost; a fresh connection that is 15 % faster in its first 50 ms; a flat line (scatter \
+        below 3 %) and a queue that doubles the round trip. docs/method/bottleneck.md has simulated and \
+        planted limits.",
     calm: "loopback limited by CPUs only",
     looked_at: "six experiments",
     source: file!(),
@@ -83,7 +84,7 @@ fn key(case: &Case, arm: &str, metric: MetricId) -> String {
 struct Arms<'a> {
     case: &'a Case,
     series: &'a [&'a Judged],
-    /// Rounds of each visit.
+    /// Rounds of each pass.
     lengths: BTreeMap<u32, usize>,
 }
 
@@ -109,7 +110,7 @@ impl<'a> Arms<'a> {
         self.find(arm, metric)?.median().filter(|value| value.is_finite())
     }
 
-    /// Rounds of one visit belong together; where an arm lacks some, its places stay empty.
+    /// Rounds of one pass belong together; where an arm lacks some, its places stay empty.
     fn rounds(&self, arm: &str, metric: MetricId) -> Vec<f64> {
         let Some(judged) = self.find(arm, metric) else { return Vec::new() };
         let processes = &judged.series.processes;
@@ -117,7 +118,7 @@ impl<'a> Arms<'a> {
             processes.iter().map(|process| (process.order, process.values.as_slice())).collect();
         let padded = |(order, length): (&u32, &usize)| {
             let values = by_visit.get(order).copied().unwrap_or_default();
-            // The later bandwidth is recorded once per visit, for all its rounds.
+            // The later bandwidth is recorded once per pass, for all its rounds.
             let rest = match values {
                 [only] if metric == ids::metric::LATER => *only,
                 _ => f64::NAN,
@@ -182,7 +183,7 @@ fn experiment(evidence: &Evidence, case: &Case, series: &[&Judged]) -> Experimen
     }
 }
 
-/// The word that scripts look for.
+/// The word that scripts match.
 pub fn word(limit: Limit) -> &'static str {
     match limit {
         Limit::SenderCpu => "sender-cpu",
@@ -199,7 +200,7 @@ pub fn word(limit: Limit) -> &'static str {
     }
 }
 
-/// `0.71 times (0.69 to 0.74, 9 rounds)`
+/// `0.71 times (0.69–0.74, 9 rounds)`
 fn ratio_words(response: &RatioToPlain) -> String {
     let interval = response
         .interval
@@ -265,7 +266,7 @@ fn bottleneck(evidence: &Evidence) -> Option<Vec<Finding>> {
     if all.is_empty() {
         return None;
     }
-    // Over loopback nothing but CPUs can be the limit, and nothing is wrong with that.
+    // Over loopback only CPUs can be the limit, and that is no fault.
     let natural = |found: &Concluded| {
         let cpu = matches!(found.decision.limit, Limit::SenderCpu | Limit::ReceiverCpu | Limit::BothCpus);
         cpu && over_loopback(found.case)
@@ -305,10 +306,10 @@ fn finding(evidence: &Evidence, found: &Concluded) -> Finding {
         .concerns([&found.key])
 }
 
-/// Round trips that three visits, which have enough rounds, take besides their own time.
+/// Round trips that three passes add to their own time; three have enough rounds.
 const ROUND_TRIPS_OF_3_PASSES: f64 = 1800.0;
 
-/// The command that repeats the experiment, with a budget for rounds enough on this way.
+/// The command that repeats the experiment, with time for enough rounds over this path.
 pub fn confirm(evidence: &Evidence, case: &Case) -> String {
     let trip_us = path(evidence).and_then(|path| path.remote.as_ref()?.round_trip_us).unwrap_or(0.0);
     let needs_s = 60.0 + ROUND_TRIPS_OF_3_PASSES * (trip_us / 1e6).min(0.5);

@@ -1,4 +1,5 @@
-//! Bandwidths that something else than the link limits: a CPU, one connection, a window, a shaper.
+//! Bandwidths that are not limited by the link but by something else: a CPU, one connection, a
+//! window, a shaper.
 
 use super::experiment::{Concluded, ENLARGE_BUFFERS, concluded, confirm};
 use super::transfers::{
@@ -16,8 +17,8 @@ pub const CPU_BOUND: Rule = Rule {
     id: ids::rule::NETWORK_CPU_BOUND,
     title: "A CPU limits the bandwidth, not the link",
     topic: "network CPU",
-    meaning: "One task is full at the sender or the receiver, while the link could carry more. Such a figure \
-        changes with the clock, the mitigations and the kernel. It shows nothing about the network.",
+    meaning: "One CPU is fully busy at the sender or the receiver, and the link could carry more. Such a \
+        figure changes with the clock, the mitigations and the kernel. It shows nothing about the network.",
     action: "Do not quote it as the network's speed. Use more streams (--streams), larger messages, offloads \
         or jumbo frames. See it: assay run --only network.bottleneck --to HOST --new",
     when: "An end's tasks ran for more than 90 % of their CPUs' time, or network interrupts took as much. \
@@ -168,7 +169,7 @@ pub const SHAPER: Rule = Rule {
         tomorrow.",
     action: "Ask the provider for the limit of this kind of host, and look at the queueing disciplines of \
         both ends. See it: tc -s qdisc show",
-    when: "network.bottleneck concludes a shaper. Or an end sent within 10 % of the rate of its own queueing \
+    when: "network.bottleneck finds a shaper. Or an end sent within 10 % of the rate of its own queueing \
         discipline (tbf, cake, fq, netem).",
     how: "Rates include headers. fq's rate is one for each stream.",
     calm: "no traffic shaper found",
@@ -195,7 +196,7 @@ fn shaper(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// The experiment found a rate that nothing moves.
+/// The experiment found a rate that no change of the experiment moves.
 fn concluded_shaper(evidence: &Evidence, found: &Concluded, all: &[Transfer]) -> Finding {
     let near = |transfer: &&Transfer| {
         let same = |name: ParamId| transfer.case().params.get(name) == found.case.params.get(name);
@@ -253,11 +254,11 @@ pub const WINDOW: Rule = Rule {
         that is the limit, whatever the link. Default buffers of 6 MB carry 0.5 Gbit/s over 100 ms.",
     action: "Raise the third number of net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender) to twice rate × \
         round trip. See it: assay run --only network.bottleneck --to HOST --new",
-    when: "network.bottleneck concludes a window. Or TCP reports windows as its limit for more than half of \
-        the time, with small buffers and no full CPU.",
-    how: "TCP reports rwnd_limited and sndbuf_limited, added here. No full CPU: no end's tasks ran for more \
-        than 85 % of the time. Small: half of the larger buffer is below 1.5 times what is in flight (rate × \
-        round trip). The kernel needs the other half.",
+    when: "network.bottleneck finds a window. Or TCP reports windows as its limit for more than half of the \
+        time, with small buffers and no nearly full CPU.",
+    how: "TCP reports rwnd_limited and sndbuf_limited, added here. A CPU counts as nearly full here if an \
+        end's tasks ran for more than 85 % of the time. Small: even half of the larger of the two buffers is \
+        below 1.5 times what is in flight (rate × round trip). The kernel needs the other half.",
     calm: "TCP buffers large enough",
     looked_at: "tcp_info",
     source: file!(),

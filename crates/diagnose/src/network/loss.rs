@@ -97,7 +97,7 @@ fn of_udp(evidence: &Evidence, udp: &Transfer) -> Option<Finding> {
     )
 }
 
-/// Messages a second that did not arrive, by the bandwidth that did not, Gbit/s.
+/// Messages per second that did not arrive, by the bandwidth that did not, Gbit/s.
 fn missing_messages(udp: &Transfer, lost_gbits: f64) -> f64 {
     let bytes = udp.judged.series.number(ids::param::BYTES).unwrap_or(1472.0);
     lost_gbits * 1e9 / 8.0 / bytes.max(1.0)

@@ -29,7 +29,7 @@ fn a_machine_of_which_nothing_is_known_is_not_called_ready() {
     let nothing = Machine::from(&Snapshot::default());
     assert_eq!(Readiness::of(&nothing, &lines(&nothing)), Readiness::CannotTell);
     assert_eq!(of(|_| ()), (Readiness::Ready, vec![]));
-    // What was not looked at is not called clean either.
+    // What was not checked is not called clean either.
     assert!(clean(&nothing).is_empty());
     let mut part = idle();
     part.limits.versions = vec![2];
@@ -59,7 +59,7 @@ fn sources_of_several_machines_let_nothing_be_judged() {
     assert_eq!(with(&[], Some(1.5)), (Readiness::NotReady, vec![quota, note, note]));
 }
 
-/// A fault of what is described is one, whatever else nobody told.
+/// A known fault counts, whatever else is unknown.
 #[test]
 fn a_certain_problem_decides_without_cpus() {
     let mut machine = Machine::from(&Snapshot::default());

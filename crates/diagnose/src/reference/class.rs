@@ -185,8 +185,8 @@ impl HostClass {
         row.model().is_some_and(|wanted| self.model.as_deref() != Some(wanted))
     }
 
-    /// Whether a figure is of two CPUs of a guest: how far they are from each other is what
-    /// its host tells, and the host may put them elsewhere.
+    /// Whether a figure is of two CPUs of a guest: their distance is what the host reports, and
+    /// the host may put them elsewhere.
     pub fn relies_on_reported_cores(&self, key: &KeyParts) -> bool {
         self.is_guest == Some(true) && key.param("from").is_some()
     }

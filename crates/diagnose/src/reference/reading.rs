@@ -5,7 +5,7 @@ use model::Better;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How good a figure is beside its band, the best first.
+/// How good a figure is against its band, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
@@ -13,7 +13,7 @@ pub enum Word {
     Normal,
     Slow,
     Bad,
-    /// Beyond a limit by more than its interval: it cannot be.
+    /// Beyond a limit by more than its interval: impossible.
     TooGoodToBeTrue,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Ends {
     pub limit: Option<f64>,
 }
 
-/// What a figure comes to beside its band.
+/// A figure read against its band.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reading {
     pub word: Word,
@@ -123,7 +123,7 @@ const SLOW: f64 = 1.5;
 /// No word for a figure with half an interval wider than this share of it.
 const WIDEST: f64 = 0.30;
 
-/// What a disk reaches of what it is promised to reach "up to": of bandwidth, and of operations.
+/// The share of a promised "up to" that a disk reaches: of bandwidth, and of operations.
 const PROMISED: [f64; 2] = [0.6, 0.4];
 
 impl Ends {
@@ -166,7 +166,7 @@ pub(super) fn ends_of(row: &Row, factor: f64) -> Option<(f64, f64, bool)> {
     let (low, high, is_open) = match (row.low, row.high, row.better) {
         (Some(low), Some(high), _) => (low * reached, high, false),
         (None, Some(high), Better::Higher) => (high * reached, high, false),
-        // "Less than", "at least" and "from" tell of one end alone.
+        // "Less than", "at least" and "from" give one end only.
         (None, Some(high), _) => (0.0, high, false),
         (Some(low), None, Better::Higher) => (low, f64::INFINITY, false),
         (Some(low), None, _) => (low, low, true),
@@ -192,11 +192,11 @@ pub(super) fn read(
         let word = Word::TooGoodToBeTrue;
         return Some(Reading { word, wide, unsure: None, suspicion: None, band });
     }
-    // A limit alone says nothing of what keeps to it.
+    // A limit alone does not rate the values below it.
     if band.kind == Kind::Limit {
         return None;
     }
-    // Two runs whose intervals meet are as fast, as far as they tell.
+    // Two runs whose intervals meet count as equally fast.
     let [low, high] = interval.unwrap_or([value; 2]);
     let widened = 1.0 + band.ends.tolerance;
     if band.kind == Kind::Run && low <= band.ends.high * widened && high >= band.ends.low / widened {

@@ -1,4 +1,4 @@
-//! Reference tables: one row a figure of one class from one source. The published one is part of
+//! Reference tables: one row per figure of one class from one source. The published one is part of
 //! the program, those of users have the same columns; runs that users name become rows, too.
 //!
 //! `detail` narrows a class: words about the distance of two CPUs ("same socket"), page-table
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Somebody ran it.
+    /// A third party ran it.
     Measured,
     /// Its maker or provider promises it.
     Specified,

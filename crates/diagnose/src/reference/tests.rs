@@ -181,7 +181,7 @@ fn rows_of_a_kernel_a_model_and_a_socket() {
     };
     let pair = |from, to, value| pair_of(&two, from, to, value);
     assert_eq!([pair(0, 1, 51.0), pair(0, 40, 51.0), pair(0, 40, 110.0)], ["normal", "fast", "normal"]);
-    // A guest is only told where its CPUs are.
+    // A guest knows only the reported places of its CPUs.
     assert_eq!(pair_of(&guest, 0, 1, 110.0), "bad ~");
 }
 

@@ -1,5 +1,5 @@
-//! A study of rising load, understood: what the second thread of a core gives, how much is used
-//! when CPU% says so much, and how much more work fits.
+//! The result of a study of rising load: what the second thread of a core adds, how full the cores
+//! are at a given CPU%, and how much more work fits.
 
 use crate::Diagnosis;
 use model::vocabulary::smt as ids;
@@ -24,8 +24,7 @@ pub struct Study<'a> {
     pub smt: bool,
     /// The main kind of work by placement, in the order of the plan.
     pub arms: Vec<PlacementLevels<'a>>,
-    /// What a second CPU gives: of a sibling, or without SMT of the next core; for each kind of
-    /// work.
+    /// What a second CPU adds (a sibling, or without SMT the next core), for each kind of work.
     pub seconds: Vec<Second<'a>>,
     /// Share of the capacity that is to be kept free, 0..1.
     pub free: f64,
@@ -71,7 +70,7 @@ impl<'a> Level<'a> {
         Some(self.judged(metric)?.analysis.estimate.as_ref()?.median)
     }
 
-    /// Pass and value of each visit.
+    /// Number and value of each pass.
     pub fn passes(&self, metric: MetricId) -> Vec<(u32, f64)> {
         let Some(judged) = self.judged(metric) else { return Vec::new() };
         let value = |process: &stats::series::Process| Some((process.pass, *process.values.first()?));
@@ -188,7 +187,7 @@ impl<'a> Study<'a> {
         self.seconds.iter().find(|second| second.kind == MAIN)
     }
 
-    /// The yield to reckon with: over all kinds of work.
+    /// The yield over all kinds of work.
     pub fn range(&self) -> Option<Yield> {
         let yields: Vec<Yield> = self.seconds.iter().map(|second| second.found.throughput.value).collect();
         Yield::over_kinds(&yields)
@@ -355,18 +354,18 @@ pub fn yield_of_study(diagnosis: &Diagnosis) -> Option<(Yield, Vec<String>)> {
 /// CPU% of a core that are read, 0..1.
 pub const READ_CPU_SHARES: [f64; 6] = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9];
 
-/// Points by which CPU% may be off where it is said to tell what is used, 0..1.
+/// Error of CPU% up to which it counts as the share in use, 0..1.
 pub const POINTS: f64 = 0.03;
 
 impl Study<'_> {
-    /// What a CPU% of a core means where idle cores are taken first, as far as the study got.
+    /// What a CPU% of a core means if idle cores are taken first; `None` beyond the measured load.
     pub fn sentence(&self, says: f64) -> Option<Sentence> {
         self.first()?.sentence(says)
     }
 
-    /// Whether CPU% tells what is used, within [`POINTS`] at every CPU% that was read, with idle
-    /// cores taken first and with all CPUs alike: as the table beside it has it. `None` where that
-    /// is not known of one of them, and of none it is known that it does not.
+    /// Whether CPU% is the share in use, within [`POINTS`] at every CPU% that is read, with idle
+    /// cores taken first and with all CPUs alike, as in the table of the report. `None` if one of
+    /// them is unknown and none is known to differ.
     pub fn cpu_percent_tells(&self) -> Option<bool> {
         let curves: Vec<Curve> = self.first().into_iter().chain(self.alike()).collect();
         let all: Vec<Option<bool>> = curves
@@ -389,8 +388,7 @@ impl Study<'_> {
             SIBLING => "the two threads of a core".to_string(),
             _ => format!("{} CPUs of {} cores", whole.cpus, whole.cpus),
         };
-        // At which CPU% that is reached follows from the curves that the table beside this is read
-        // off.
+        // The CPU% at which that is reached follows from the curves of the report's table.
         let at = |curve: Option<Curve>| curve?.capacity(1.0 - self.free).kept_at;
         // Where a second thread takes work away, the capacity with idle cores first is another one.
         let idle_first = || self.first().filter(|curve| curve.falls_to().is_none());
@@ -398,16 +396,14 @@ impl Study<'_> {
         let words = |curve: Option<Curve>| kept_at_words(&curve?, self.free);
         let shown = match (words(idle_first()), words(self.alike())) {
             (Some(own), Some(other)) if first.zip(alike).is_some_and(|(a, b)| (a - b).abs() > POINTS) => {
-                format!(
-                    ", which CPU% shows as {own} with idle cores taken first, {other} with all CPUs alike"
-                )
+                format!(", at CPU% {own} with idle cores taken first, {other} with all CPUs alike")
             }
-            (own, other) => own.or(other).map_or(String::new(), |at| format!(", which CPU% shows as {at}")),
+            (own, other) => own.or(other).map_or(String::new(), |at| format!(", at CPU% {at}")),
         };
         let most = whole.most()?;
         let unit = &most.series.metric.unit;
         Some(format!(
-            "{}: {} of the kind {MAIN} on {whose}; with {:.0} % kept free, {}{shown}.",
+            "{}: {} of {MAIN} work on {whose}. With {:.0} % kept free: {}{shown}.",
             capacity_head(&whole.curve()?, |work| figure(work, unit)),
             times_words(most, 1.0)?,
             self.free * 100.0,
@@ -416,15 +412,13 @@ impl Study<'_> {
     }
 }
 
-/// What stands before a capacity: at which CPU% it is, whether full load was reached, and to what
-/// work falls beyond it.
+/// The words before a capacity: its CPU%, whether full load was reached, and the work at full load
+/// if that is less.
 pub fn capacity_head(curve: &Curve, work: impl Fn(f64) -> String) -> String {
     let capacity = curve.capacity(1.0);
     let last = curve.points().last().map_or(0.0, |point| point.share);
     match (capacity.full, curve.falls_to()) {
-        (false, _) => {
-            format!("The most that was reached (full load was not: CPU% came to {:.0})", 100.0 * last)
-        }
+        (false, _) => format!("The most below full load (CPU% up to {:.0})", 100.0 * last),
         (true, Some(last)) => format!(
             "Capacity, at CPU% {:.0} (beyond it falls, to {} at full load)",
             100.0 * capacity.at,

@@ -9,7 +9,7 @@ use stats::analysis::CONFIDENCE;
 use stats::compare::{MIN_MARGIN, Outcome, Ratio, conclude, paired_ratio};
 use stats::order::Interval;
 
-/// What the table of neighbours ends with; `None` where it has nothing in company.
+/// The last line of the table of neighbours; `None` if no call was measured with a busy second CPU.
 pub fn what_pays(machine: &Machine, rows: &[Row]) -> Option<String> {
     let siblings = neighbour(machine, rows) == "SMT sibling";
     let off: Vec<(String, Ratio)> = groups(rows, Variant::Off);
@@ -17,13 +17,13 @@ pub fn what_pays(machine: &Machine, rows: &[Row]) -> Option<String> {
     let work = pooled(rows.iter().filter(|row| !row.several), Variant::SameWork).map(|cost| of_two(&cost));
     let threads = match siblings {
         true => "two threads on one core",
-        false => "two neighbour cores",
+        false => "two cores",
     };
     let work_words = work.as_ref().map(|work| format!("{threads} do {} the work of one alone", times(work)));
     if !off.is_empty() {
         // The costs are those of switching it off: turned round, those of SMT on.
         let on: Vec<(String, Ratio)> = off.into_iter().map(|(group, cost)| (group, inverse(&cost))).collect();
-        let parts = on.iter().map(|(group, cost)| format!("{group} {}", dearer(cost)));
+        let parts = on.iter().map(|(group, cost)| format!("{group} {}", cost_words(cost)));
         let parts: Vec<String> = parts.chain(work_words).collect();
         return Some(format!("With SMT on: {}. {}", parts.join(", "), verdict(&on, work.as_ref())));
     }
@@ -40,7 +40,7 @@ pub fn what_pays(machine: &Machine, rows: &[Row]) -> Option<String> {
             verdict(&[], work.as_ref())
         ),
         false => format!(
-            "No SMT sibling was measured, so SMT on or off is open. With the same work on the neighbour core: {}.",
+            "No SMT sibling was measured, so SMT on or off is open. With the same work on a second core: {}.",
             parts.join(", ")
         ),
     })
@@ -96,7 +96,7 @@ fn inverse(ratio: &Ratio) -> Ratio {
     map(ratio, |value| 1.0 / value)
 }
 
-/// Work of two that each take so many times as long, over that of one alone.
+/// Work of two tasks over that of one alone, if each takes this many times as long.
 fn of_two(cost: &Ratio) -> Ratio {
     map(cost, |value| 2.0 / value)
 }
@@ -109,8 +109,8 @@ fn times(ratio: &Ratio) -> String {
     }
 }
 
-/// `the same (within 1 %)`, `3 % (1–5) dearer`, or what it may be.
-fn dearer(ratio: &Ratio) -> String {
+/// `the same (within 1 %)`, `3 % (1–5) slower`, or what it may be.
+fn cost_words(ratio: &Ratio) -> String {
     let Some(Interval { low, high }) = ratio.interval else {
         return format!("undecided (no interval from {} passes)", ratio.n);
     };
@@ -121,10 +121,10 @@ fn dearer(ratio: &Ratio) -> String {
             format!("the same (within {within:.0} %)")
         }
         (_, true, _) => {
-            format!("{:.0} % ({:.0}–{:.0}) dearer", percent(ratio.ratio), percent(low), percent(high))
+            format!("{:.0} % ({:.0}–{:.0}) slower", percent(ratio.ratio), percent(low), percent(high))
         }
         (_, _, true) => {
-            format!("{:.0} % ({:.0}–{:.0}) cheaper", -percent(ratio.ratio), -percent(high), -percent(low))
+            format!("{:.0} % ({:.0}–{:.0}) faster", -percent(ratio.ratio), -percent(high), -percent(low))
         }
         _ => format!("undecided ({:+.0} to {:+.0} %)", percent(low), percent(high)),
     }
@@ -168,14 +168,14 @@ mod tests {
 
     #[test]
     fn each_group_says_what_its_interval_says() {
-        assert_eq!(dearer(&ratio(1.0, 0.995, 1.004)), "the same (within 1 %)");
-        assert_eq!(dearer(&ratio(1.005, 0.99, 1.015)), "the same (within 2 %)");
-        assert_eq!(dearer(&ratio(1.03, 1.01, 1.05)), "3 % (1–5) dearer");
-        assert_eq!(dearer(&ratio(0.9, 0.85, 0.95)), "10 % (5–15) cheaper");
-        assert_eq!(dearer(&ratio(1.01, 0.95, 1.06)), "undecided (-5 to +6 %)");
+        assert_eq!(cost_words(&ratio(1.0, 0.995, 1.004)), "the same (within 1 %)");
+        assert_eq!(cost_words(&ratio(1.005, 0.99, 1.015)), "the same (within 2 %)");
+        assert_eq!(cost_words(&ratio(1.03, 1.01, 1.05)), "3 % (1–5) slower");
+        assert_eq!(cost_words(&ratio(0.9, 0.85, 0.95)), "10 % (5–15) faster");
+        assert_eq!(cost_words(&ratio(1.01, 0.95, 1.06)), "undecided (-5 to +6 %)");
         assert_eq!(times(&of_two(&ratio(1.5625, 1.54, 1.66))), "1.28 times (1.20–1.30)");
         let short = Ratio { ratio: 1.1, interval: None, n: 3 };
-        assert_eq!(dearer(&short), "undecided (no interval from 3 passes)");
+        assert_eq!(cost_words(&short), "undecided (no interval from 3 passes)");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! A run's sweep, evaluated: for each facet the fitted surface of the target and of the response,
-//! the covariates of the same visits, and the Pareto front of both.
+//! the covariates of the same passes, and the Pareto front of both.
 
 pub mod advice;
 pub mod curve;
@@ -21,7 +21,7 @@ use stats::sweep::{
 pub struct EvaluatedSweep<'a> {
     pub sweep: &'a Sweep,
     pub facets: Vec<Facet<'a>>,
-    /// Seconds from the start of the run to the end of its last visit.
+    /// Seconds from the start of the run to the end of its last pass.
     pub spent_s: f64,
 }
 
@@ -55,13 +55,13 @@ pub struct MetricGrid<'a> {
     pub title: String,
     /// The series of each cell, and last that of the control if it is no cell.
     pub judged: Vec<Option<&'a Judged>>,
-    /// Other metrics of the same visits.
+    /// Other metrics of the same passes.
     pub covariates: Vec<Covariate<'a>>,
     /// The number of cells of the grid.
     pub cells: usize,
 }
 
-/// Another metric of the same visits, such as a count of context switches.
+/// Another metric of the same passes, such as a count of context switches.
 pub struct Covariate<'a> {
     pub metric: &'a Metric,
     pub looks: Vec<Observation>,
@@ -77,7 +77,7 @@ type Cells<'a> = Vec<(usize, &'a Judged)>;
 /// The smallest rank correlation that is named as a relation, over at least [`MIN_CELLS`] cells.
 pub const MIN_RHO: f64 = 0.7;
 const MIN_CELLS: usize = 5;
-/// Visits that a region needs for the same.
+/// Passes that a region needs for the same.
 const MIN_VISITS: usize = 8;
 /// An effect of a knob up to this size (10 %, as a logarithm) does not matter.
 const NEGLIGIBLE_LOG_EFFECT: f64 = 0.1;
@@ -284,7 +284,7 @@ impl Covariate<'_> {
         median(&values.collect::<Vec<f64>>())
     }
 
-    /// Rank correlation with the target over the visits of these cells, and the number of visits;
+    /// Rank correlation with the target over the passes of these cells, and the number of passes;
     /// `None` with fewer than [`MIN_VISITS`] of them.
     pub fn within(&self, charted: &MetricGrid, cells: &[usize]) -> Option<(f64, usize)> {
         let own = charted.grid_data.observations.iter().filter(|look| cells.contains(&look.cell));

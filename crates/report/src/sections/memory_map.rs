@@ -249,7 +249,7 @@ mod tests {
             "FFFFFFFF SSSSSSSS FFFFFFFF FFFFFFFF",
             "in physical order\n  SSSSSSSS",
             "loses 33 %",
-            "Node 1 is uniform: a second speed of 6.0 % apart or more over 10 % or more",
+            "Node 1 is uniform: a second speed 6.0 % apart in 10 % of the memory",
         ] {
             assert!(drawn.contains(words), "{words:?} is missing in {drawn}");
         }

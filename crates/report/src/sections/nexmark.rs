@@ -443,7 +443,7 @@ mod tests {
         let one = [("one-cpu", 100e3, 10.0)];
         let unsaturated = made_at(&one, [20.0, 40.0], 1.0);
         let words = conclusion(&unsaturated).join(" ");
-        let head = "The most that was reached (full load was not: CPU% came to 40): 100k events/s (";
+        let head = "The most below full load (CPU% up to 40): 100k events/s (";
         assert!(words.starts_with(head) && !words.contains("CPU% says"), "{words}");
         let table = texts(tables(&sections(&unsaturated)[0])[0]);
         assert_eq!((table[0][2].as_str(), table[0][5].as_str()), ("40: not full", "–"), "{table:?}");

@@ -100,7 +100,10 @@ fn planted_faults_of_a_disk_are_told() {
 
     let found = read_json(&folder, "limit.json");
     let told = headlines(&found, "disk-throttled");
-    assert!(told.len() == 1 && told[0].contains("100 operations a second by a control group"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].contains("A control group limits reads to 100 operations per second"),
+        "{told:?}"
+    );
     // The rate itself proves nothing: after a stall of the host, saved-up reads pass at once.
     assert!(!medians(&found, "iops").is_empty());
 

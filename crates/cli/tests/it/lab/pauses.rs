@@ -366,7 +366,7 @@ fn two_cpus_of_a_guest_that_share_one_are_named() {
     }
     let findings = runs::findings(results, "preempted-cpus");
     let cause = findings.first().and_then(|finding| finding["cause"].as_str());
-    assert_eq!(cause, Some("CPUs 0 and 1 take turns on one CPU of the host."), "{findings:?}");
+    assert_eq!(cause, Some("CPUs 0 and 1 alternate on one CPU of the host."), "{findings:?}");
 }
 
 #[test]

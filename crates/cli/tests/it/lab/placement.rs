@@ -294,7 +294,10 @@ fn isolated_cpus_stack_a_pair() {
     assert!(!together.is_empty() && together.iter().all(|share| *share == 1.0), "{together:?}");
     let finding = finding_of_two_cpus_slowed(run);
     let cause = finding["cause"].as_str().expect("words");
-    assert!(cause.contains("isolcpus=1-3") && cause.contains("100 % on one CPU"), "{cause}");
+    assert!(
+        cause.contains("isolcpus=1-3") && cause.contains("on one CPU for 100 % of the rounds"),
+        "{cause}"
+    );
     let facts = finding["facts"].as_array().expect("a list");
     let free = |fact: &&Value| fact["source"] == "ipc.pipe-pingpong@free/class=same-cpu#occupancy";
     let share = facts.iter().find(free).unwrap_or_else(|| panic!("no occupancy among {facts:?}"));

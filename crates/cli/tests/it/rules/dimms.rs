@@ -17,7 +17,9 @@ pub fn modules_in_the_wrong_slots() -> Vec<Case> {
     let found = &findings(&three_one.results, RULE)[0];
     assert_eq!(found["severity"], "problem");
     assert!(
-        found["headline"].as_str().is_some_and(|text| text.contains("sockets 0, 1 have 3+1 by controller")),
+        found["headline"]
+            .as_str()
+            .is_some_and(|text| text.contains("sockets 0 and 1 have 3+1 modules on their controllers")),
         "{found}"
     );
     assert!(found["advice"].as_str().is_some_and(|text| text.contains("A3 to A5, B3 to B5")), "{found}");

@@ -187,7 +187,7 @@ const GROUP_1: [(&str, &str); 3] = [
 pub fn speeds_that_somebody_set() -> Vec<Case> {
     let cap = reading(&[(4096, 1, 1900.0), (4096, 16, 3002.0), (4096, 64, 2999.0), (65536, 16, 3001.0)]);
     let told = findings(&cap, "disk-throttled")[0]["headline"].to_string();
-    assert!(told.contains("3000 operations a second") && told.contains("cap"), "{told}");
+    assert!(told.contains("3000 operations per second") && told.contains("cap"), "{told}");
     let bytes =
         reading(&[(4096, 64, 20_000.0), (262_144, 8, 476.9), (1 << 20, 4, 119.2), (1 << 20, 16, 119.25)]);
     let told = findings(&bytes, "disk-throttled")[0]["headline"].to_string();

@@ -88,7 +88,7 @@ pub fn cpus_that_a_host_takes() -> Vec<Case> {
         "{}",
         text(0)
     );
-    assert!(text(1).contains("CPUs 0 and 1 take turns on one CPU of the host"), "{}", text(1));
+    assert!(text(1).contains("CPUs 0 and 1 alternate on one CPU of the host"), "{}", text(1));
     assert!(text(2).contains("CPUs 0 and 1 stop together"), "{}", text(2));
     let gets = &cases[2].results["guest_share"];
     assert!(gets["stops"]["count"].as_u64() >= Some(20), "{gets}");

@@ -80,9 +80,9 @@ fn a_free_score_is_explained_by_its_mix() {
     // Of five counted windows two on one CPU, each with ten times as many rounds: 20 of 23.
     let results = mixed(&[1.0, 0.0], 1.0);
     let (cause, facts) = told(&results);
-    assert!(cause.contains("87 % on one CPU, 13 % on two CPUs"), "{cause}");
-    assert!(cause.contains("explains the mean") && cause.contains("within 0"), "{cause}");
-    let windows = facts.iter().filter(|(label, _)| label.contains("alone")).count();
+    assert!(cause.contains("on one CPU for 87 % of the rounds and on two CPUs for 13 %"), "{cause}");
+    assert!(cause.contains("That mix predicts") && cause.contains(", within 0"), "{cause}");
+    let windows = facts.iter().filter(|(label, _)| label.contains(" samples only ")).count();
     assert_eq!(windows, 2, "{facts:?}");
     let (cause, _) = told(&mixed(&[1.0], 1.0));
     assert!(cause.contains("The pinned figure on one CPU explains"), "{cause}");
@@ -143,7 +143,7 @@ fn the_guests_of_the_story_are_placements() {
         assert!((least..=most).contains(&share), "{guest}: {cause}");
         let nearest = if guest == "vm_b" { "on one CPU" } else { "on two CPUs" };
         assert!(cause.contains("round trips on one CPU"), "{cause}");
-        assert!(cause.contains(&format!("The figure {nearest}")), "{guest}: {cause}");
+        assert!(cause.contains(&format!("nearest to that {nearest}")), "{guest}: {cause}");
     }
 }
 

@@ -94,7 +94,7 @@ pub fn runs_that_lie_apart() -> Vec<Case> {
     sessions.header()["snapshot"]["probe:rate-history"] = lines.into();
     let sessions = sessions.diagnosed();
     let found = findings(&sessions, "rate-runs-apart")[0];
-    assert!(text(found).contains("sessions of bwaves"), "{found:#}");
+    assert!(text(found).contains("runs of bwaves in this folder"), "{found:#}");
     vec![
         case("the published swing", swinging),
         case("runs no further apart than their pieces", noisy),
@@ -109,7 +109,7 @@ pub fn runs_that_repeat() -> Vec<Case> {
 pub fn speeds_that_runs_keep() -> Vec<Case> {
     let kept = suite(&WRONG, &MOVED, 0.001).diagnosed();
     let found = text(findings(&kept, "rate-settled-at-start")[0]);
-    assert!(found.contains("between processes") && found.contains("1.00, 1.00, 0.00, 0.18, 0.64"), "{found}");
+    assert!(found.contains("between passes") && found.contains("1.00, 1.00, 0.00, 0.18, 0.64"), "{found}");
     vec![case("pieces that agree in runs that do not", kept)]
 }
 
@@ -281,7 +281,7 @@ fn bound_by_memory_is_said_by_experiment_only() {
     let found = bounds(0.5, [0.99, 0.6]);
     assert_eq!(words(&found), ["memory", "memory"], "{found:?}");
     assert_eq!(found[0].1, "memory: each of 8 copies runs at 50 % of one alone, 99 % in caches");
-    assert_eq!(found[1].1, "memory: one copy beside streams keeps 60 %, 98 % in caches");
+    assert_eq!(found[1].1, "memory: one copy with streams on other CPUs keeps 60 %, 98 % in caches");
     let found = bounds(0.99, [0.99, 0.97]);
     assert_eq!(words(&found), ["not_memory", "not_memory"], "{found:?}");
     let found = bounds(0.9, [0.99, 0.9]);

@@ -45,7 +45,7 @@ pub fn cores_whose_other_thread_was_busy() -> Vec<Case> {
         fetching(&metal, "in every second", every(2)),
     ];
     let text = |case: &Case| findings(&case.results, "shared-core")[0].to_string();
-    for words in ["% of the run. Work then takes 1.40 times", "steal is zero", "2.05 cycles a round"] {
+    for words in ["% of the run. Work then takes 1.40 times", "steal is zero", "2.05 cycles per round"] {
         assert!(text(&cases[0]).contains(words), "{words}: {}", text(&cases[0]));
     }
     assert!(text(&cases[2]).contains("SMT sibling"), "{}", text(&cases[2]));

@@ -114,7 +114,7 @@ pub fn neighbours_that_cost() -> Vec<Case> {
     let siblings = table("on").diagnosed();
     let found = findings(&siblings, "smt-cost")[0];
     let headline = found["headline"].as_str().expect("a text");
-    assert!(headline.starts_with("A busy SMT sibling makes System call take up to 1.5"), "{headline}");
+    assert!(headline.starts_with("A busy SMT sibling makes system call take up to 1.5"), "{headline}");
     let cause = found["cause"].as_str().expect("a text");
     assert!(cause.contains("single-process calls are unaffected, as expected"), "{cause}");
     let unswitched = table("notsupported").diagnosed();
@@ -192,7 +192,7 @@ fn what_pays(control: &str, dearer: &[&str]) -> String {
 fn the_table_ends_with_what_pays() {
     let switched = what_pays("on", &["ipc.pipe"]);
     assert!(switched.starts_with("With SMT on: single-process calls the same (within "), "{switched}");
-    for words in ["pipe 3 % (", ") dearer", "two threads on one core do 1.3", "off pays for pipe"] {
+    for words in ["pipe 3 % (", ") slower", "two threads on one core do 1.3", "off pays for pipe"] {
         assert!(switched.contains(words), "{words:?} is missing: {switched}");
     }
     let unswitched = what_pays("notsupported", &["ipc.pipe"]);

@@ -45,7 +45,7 @@ fn other_work_is_no_fault_of_the_host() {
     let rejected = figures.filter(|one| one["headline"] == true && one["verdict"] == "rejected").count();
     let headline = findings(&results, "background-load")[0]["headline"].to_string();
     let words = match rejected {
-        1 => "system call. It does not count.".to_string(),
+        1 => "system call. Its figure does not count.".to_string(),
         _ => format!(" {rejected} figures do not count."),
     };
     assert!(headline.contains(&words), "{headline}");

@@ -59,8 +59,7 @@ fn two_cores_are_a_straight_line() {
     assert!((used - level.median(ids::metric::CPU).expect("measured") / 200.0).abs() < 1e-9);
 }
 
-/// What a check or a finding says of CPU% is what the table says beside it, whatever the second CPU
-/// gives.
+/// A check or a finding states the same of CPU% as the table, whatever the second CPU adds.
 #[test]
 fn the_check_and_the_table_never_contradict_each_other() {
     let mut outcomes = [0; 3];
@@ -123,8 +122,8 @@ fn the_bottom_line_is_of_the_same_curve_as_the_table() {
         let used = study.sentence(at).expect("a sentence").used();
         assert!((used.mid - (1.0 - study.free)).abs() <= 0.005 + 1e-9, "{s}: {used:?} at {at}");
         let line = study.bottom_line().expect("a bottom line");
-        assert!(line.contains(&format!("with {margin} % kept free, ")), "{line}");
-        assert!(line.contains(&format!(", which CPU% shows as {:.0} (", 100.0 * at)), "{line}");
+        assert!(line.contains(&format!(". With {margin} % kept free: ")), "{line}");
+        assert!(line.contains(&format!(", at CPU% {:.0} (", 100.0 * at)), "{line}");
         let between = capacity.kept_at_interval.expect("fifteen passes");
         assert!(between.low <= at && at <= between.high);
         // More CPU% is never less work, on a core whose idle threads are taken first.
@@ -157,7 +156,7 @@ fn what_half_of_cpu_percent_means_is_said_with_its_premise() {
     let cores = crate::diagnose(made(2.0, false));
     let levels = Levels::of(&cores.series);
     let line = super::study(&cores.run, &levels).and_then(|study| study.bottom_line()).expect("a line");
-    assert!(!line.contains("alike") && line.contains("which CPU% shows as 80 ("), "{line}");
+    assert!(!line.contains("alike") && line.contains(", at CPU% 80 ("), "{line}");
 }
 
 #[test]

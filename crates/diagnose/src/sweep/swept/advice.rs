@@ -2,6 +2,7 @@
 //! would have been seen, and what more time gives.
 
 use super::{EvaluatedSweep, Facet, MetricGrid, words};
+use crate::words::percent_range;
 use model::{Better, Sweep, percent};
 use stats::order::Interval;
 use stats::sweep::{Advised, MAX_RESPONSE_LOSS};
@@ -40,7 +41,7 @@ impl Purpose {
 /// A sentence of advice.
 pub struct Recommendation {
     pub purpose: Purpose,
-    /// `None`: leave it as it is.
+    /// `None`: keep the present setting.
     pub advised: Option<Advised>,
     pub text: String,
 }
@@ -66,8 +67,8 @@ pub fn recommendations(sweep: &Sweep, facet: &Facet) -> Vec<Recommendation> {
     made.collect()
 }
 
-/// `min_granularity 15 ms to 20 ms; wall time 12 % less (10 % to 14 %), latency 3.1 % more (1 %
-/// less to 7.4 % more)`.
+/// `min_granularity 15 ms to 20 ms; wall time 12 % less (10–14 %), latency 3.1 % more (1 % less to
+/// 7.4 % more)`.
 fn set(
     sweep: &Sweep,
     facet: &Facet,
@@ -111,34 +112,33 @@ fn leave(sweep: &Sweep, facet: &Facet, purpose: Purpose, own: &MetricGrid) -> St
             own.metric.title,
             percent(MAX_RESPONSE_LOSS)
         ),
-        (Purpose::Compromise, false) => format!("leave it as it is ({before}): nothing gains throughput"),
+        (Purpose::Compromise, false) => format!("keep {before}. Nothing gains throughput"),
         _ => match own.surface.detectable_effect() {
             Some(seen) => format!(
-                "leave it as it is ({before}): no gain in {} above {} was seen",
-                own.metric.title,
+                "keep {before}. No gain above {} was seen in {}",
                 percent(match own.metric.better {
                     Better::Lower => 1.0 - (-seen).exp(),
                     _ => seen.exp() - 1.0,
-                })
+                }),
+                own.metric.title
             ),
-            None => format!("leave it as it is ({before}): no gain in {} was seen", own.metric.title),
+            None => format!("keep {before}. No gain was seen in {}", own.metric.title),
         },
     }
 }
 
-/// A change with its interval: `12 % less (10 % to 14 %)`.
+/// A change with its interval: `12 % less (10–14 %)`.
 pub fn change(ln: f64, interval: Interval) -> String {
     let [at, low, high] = [ln, interval.low, interval.high].map(f64::exp);
-    let sizes = |near: f64, far: f64| format!("{} to {}", percent(near), percent(far));
     let range = match (high < 1.0, low > 1.0 && high < 3.0) {
-        (true, _) => sizes(1.0 - high, 1.0 - low),
-        (_, true) => sizes(low - 1.0, high - 1.0),
+        (true, _) => percent_range(1.0 - high, 1.0 - low),
+        (_, true) => percent_range(low - 1.0, high - 1.0),
         _ => format!("{} to {}", words::change(low), words::change(high)),
     };
     format!("{} ({range})", words::change(at))
 }
 
-/// What would have been seen of a metric, and what more time buys.
+/// The smallest effect that would have been seen in a metric, and what more time would show.
 pub struct Seen<'a> {
     pub title: &'a str,
     /// The smallest effect of a knob that would have been seen, a share.
@@ -172,14 +172,14 @@ pub fn seen<'a>(swept: &EvaluatedSweep, charted: &'a MetricGrid) -> Option<Seen<
     Some(Seen { title: &charted.metric.title, effect: ln.exp() - 1.0, enough, needed_s, more })
 }
 
-/// All metrics' in a sentence or two.
+/// Those of all metrics in a sentence or two.
 pub fn seen_words(swept: &EvaluatedSweep, facet: &Facet) -> String {
     let all = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
     let each: Vec<String> = all.filter_map(|charted| seen_of(swept, charted)).collect();
     each.join(" ")
 }
 
-/// One metric's in a sentence or two.
+/// That of one metric in a sentence or two.
 pub fn seen_of(swept: &EvaluatedSweep, charted: &MetricGrid) -> Option<String> {
     let seen = seen(swept, charted)?;
     let mut text = format!("On {} an effect of {} would have been seen", seen.title, percent(seen.effect));

@@ -76,7 +76,7 @@ pub fn against_before(charted: &MetricGrid, cell: usize) -> String {
     }
 }
 
-/// A question to all visits together.
+/// A question that all passes together answer.
 pub fn asked(sweep: &Sweep, asked: Hypothesis) -> String {
     let of = |axis: usize| sweep.axes.get(axis).map_or("", name);
     match asked {
@@ -249,7 +249,7 @@ pub fn letter(index: usize) -> String {
 }
 
 /// Explains the metric in these cells by the counted switches; empty if none were counted. A
-/// relation is named only if it holds visit by visit.
+/// relation is named only if it holds pass by pass.
 pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
     let Some(involuntary) = charted.covariate(ids::INVOLUNTARY) else {
         return String::new();
@@ -331,7 +331,7 @@ fn count(number: f64) -> String {
     grouped.collect::<Vec<String>>().join(",")
 }
 
-/// Involuntary switches per task below which preemption is as good as gone.
+/// Below this number of involuntary switches per task there is practically no preemption.
 const HARDLY: f64 = 10.0;
 /// Counts that differ by this factor differ beyond their noise.
 const MORE: f64 = 1.3;
@@ -356,7 +356,7 @@ pub fn closest(charted: &MetricGrid) -> String {
     most.map_or(String::new(), |(title, rho)| format!(" ({title} most: rank correlation {rho:.2})"))
 }
 
-/// The best cell and those that cannot be told apart from it, in a sentence's end.
+/// The best cell and those that cannot be separated from it, as the end of a sentence.
 pub fn best(sweep: &Sweep, charted: &MetricGrid) -> Option<String> {
     let (first, others) = charted.surface.best.split_first()?;
     let mut text = setting(sweep, *first);

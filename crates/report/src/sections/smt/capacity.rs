@@ -197,7 +197,7 @@ mod tests {
         for words in [
             "CPU% says 50, one thread of each core busy: 80 % (79–81) are used; work can grow to 1.25 times today's (1.24–1.26), not 2.00 times",
             "Capacity at 100 %: 125 M/s (125–125)",
-            "with 20 % kept free, 100 M/s (99.8–100), which CPU% shows as 50 (49–51) with idle cores taken first, 6",
+            "With 20 % kept free: 100 M/s (99.8–100), at CPU% 50 (49–51) with idle cores taken first, 6",
         ] {
             assert!(concluded.contains(words), "{words:?} is missing in {concluded}");
         }
