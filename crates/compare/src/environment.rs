@@ -85,8 +85,12 @@ const SETTINGS: [(&str, &str); 4] = [
 ];
 
 /// Folders in which each file is a setting: it is called `vm.swappiness`, `sched.base_slice_ns`.
-const FOLDERS: [(&str, &str); 4] =
-    [("/proc/sys/kernel", "kernel."), ("/proc/sys/vm", "vm."), ("/proc/sys/net", "net."), (SCHEDULER, "sched.")];
+const FOLDERS: [(&str, &str); 4] = [
+    ("/proc/sys/kernel", "kernel."),
+    ("/proc/sys/vm", "vm."),
+    ("/proc/sys/net", "net."),
+    (SCHEDULER, "sched."),
+];
 const SCHEDULER: &str = "/sys/kernel/debug/sched";
 
 /// Files of these folders that say what a host is, or follow from its memory and its boot.
@@ -105,12 +109,13 @@ const NO_SETTINGS: [&str; 10] = [
 
 /// The settings of the kernel that the snapshot has, each with its value; of a choice only what is
 /// chosen.
-fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
+pub(super) fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
     let chosen = |text: &str| {
         let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         inside.map_or_else(|| words::clipped(text), |(chosen, _)| chosen.to_string())
     };
-    let named = SETTINGS.iter().filter_map(|(label, file)| Some((label.to_string(), chosen(snapshot.text(file)?))));
+    let named =
+        SETTINGS.iter().filter_map(|(label, file)| Some((label.to_string(), chosen(snapshot.text(file)?))));
     let in_folders = FOLDERS.iter().flat_map(|(folder, prefix)| {
         snapshot.below(folder).filter_map(move |(path, _)| {
             let label = format!("{prefix}{}", path[folder.len() + 1..].replace('/', "."));

@@ -180,6 +180,7 @@ pub fn diagnose(run: Run) -> Diagnosis {
             judged.analysis.verdict = adjusted(&judged.analysis.verdict, finding);
         }
     }
+    placement::withdraw_rejected(&mut findings, &series);
     // By verdicts as they now are: a ladder that was rejected names nothing.
     let measured_caches = ladder::measured_caches(&Evidence::new(&run, &machine, clock, &series));
     Diagnosis { run, machine, clock, series, measured_caches, findings, clean, not_applicable }

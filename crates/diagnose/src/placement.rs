@@ -6,7 +6,7 @@ use super::words::{capital, clipped, figure, listed, percent, shell, shown};
 use super::{Evidence, Rule};
 use model::vocabulary as ids;
 use model::vocabulary::MetricId;
-use model::{Beside, Better, Fact, Finding, Form, Severity};
+use model::{Beside, Better, Fact, Finding, Form, Severity, VerdictKind};
 use stats::analysis::Judged;
 
 pub const RULES: &[Rule] = &[FREE];

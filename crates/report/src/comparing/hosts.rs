@@ -151,7 +151,9 @@ pub fn acts_on(label: &str) -> Option<&'static str> {
         "clock_source" => "times of single events",
         "profile" => "width of intervals",
         _ if label.starts_with("mitigation_") => "system calls, context switches",
-        "transparent_huge_pages" | "defragmentation_for_huge_pages" | "same_page_merging" => "memory, page faults",
+        "transparent_huge_pages" | "defragmentation_for_huge_pages" | "same_page_merging" => {
+            "memory, page faults"
+        }
         "smt" => "figures of all CPUs",
         _ if label.starts_with("disk_") || label.starts_with("vm.dirty") => "disk",
         _ if label.starts_with("vm.") => "memory, page faults",

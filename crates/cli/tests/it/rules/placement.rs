@@ -10,6 +10,10 @@ const PING_PONG: &str = "ipc.pipe-pingpong";
 
 /// Round trips with this many times the work on a free placement and on pinned ones, by number.
 fn round_trips(free: f64, pinned: impl Fn(usize) -> f64) -> Case {
+    case(format!("a free score of {free}"), with_round_trips(free, pinned).diagnosed())
+}
+
+fn with_round_trips(free: f64, pinned: impl Fn(usize) -> f64) -> Edit {
     let mut run = Edit::invented(PING_PONG);
     let plan = run.header()["plan"].as_array().expect("a list").clone();
     assert!(plan.iter().any(|planned| planned["case"]["placement"]["name"] == "free"));
@@ -29,7 +33,22 @@ fn round_trips(free: f64, pinned: impl Fn(usize) -> f64) -> Case {
             }
         }
     });
-    case(format!("a free score of {free}"), run.diagnosed())
+    run
+}
+
+/// Other work on its CPUs made the pinned figures worthless, so their ratio is not reported.
+#[test]
+fn rejected_figures_are_not_compared() {
+    let mut run = with_round_trips(2.0, |case| if case % 2 == 0 { 1.0 } else { 4.0 });
+    assert_eq!(findings(&run.diagnosed(), "free-placement").len(), 1);
+    run.conditions(|_, conditions| {
+        let wall = conditions["wall_ms"].as_f64().expect("a number");
+        conditions["busy_ms"] = json!(2.0 * wall);
+        conditions["others_on_seats_ms"] = json!(wall);
+    });
+    let loaded = run.diagnosed();
+    assert_eq!(findings(&loaded, "background-load").len(), 1);
+    assert_eq!(findings(&loaded, "free-placement"), Vec::<&Value>::new());
 }
 
 /// Round trips of which free tasks spent these shares on one CPU, window by window: each as long as
