@@ -423,7 +423,7 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
     let reading = if all.len() <= MAX_NAMED_CLOCKS {
         format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", "))
     } else {
-        format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, ""))
+        format!("{}, {} GHz, median {}", named(least), named(most), figure(typical, ""))
     };
     match (least.interval, most.interval) {
         (Some(low), Some(high)) if low.high < high.low => row(RowGrade::Poor, "unequal", reading),

@@ -145,7 +145,7 @@ fn several_results_stand_against_the_first() {
     for expected in [
         "B ÷ A",
         "C ÷ A",
-        "B is fastest over all: ",
+        "B is fastest overall: ",
         "read, all CPUs",
         "C differs from A in: version of Assay.",
     ] {

@@ -40,18 +40,26 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
     }
 }
 
-/// `L3 3.77 MiB (1.61 MiB–8.35 MiB) as measured`, of the caches that are not what the kernel
+/// `L3 3.77 MiB (1.61–8.35) as measured`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
     let words = |size: &CacheSize| {
         if size.high.is_finite() {
-            format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high))
+            sizes(size.at, size.low, size.high)
         } else {
             format!("{} or more", bytes(size.at))
         }
     };
     let all = diagnosis.measured_caches.iter();
     all.map(|cache| format!("{} {} {}", cache.name, words(&cache.size), cache.size.source())).collect()
+}
+
+/// `3.77 MiB (1.61–8.35)`; ends of another unit keep theirs.
+pub fn sizes(at: f64, low: f64, high: f64) -> String {
+    let at = bytes(at);
+    let unit = at.trim_start_matches(|c: char| !c.is_whitespace());
+    let [low, high] = [low, high].map(|end| bytes(end).trim_end_matches(unit).to_string());
+    format!("{at} ({low}–{high})")
 }
 
 /// The data caches that a CPU has by the kernel's claim, from the smallest: name and bytes.
@@ -104,7 +112,7 @@ mod tests {
         assert_eq!(contradicted(&claims), [""; 0]);
         let share = diagnosis(vec![measured("L3", Some(32.0), [9.0, 13.5, 20.0])]);
         assert_eq!(named(&share), ["L1d", "L2", "L3", "partly L3", "memory"]);
-        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB–20 MiB) as measured"]);
+        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9–20) as measured"]);
         let whole = diagnosis(vec![measured("L3", Some(32.0), [256.0, 256.0, f64::INFINITY])]);
         assert_eq!(named(&whole).pop().as_deref(), Some("L3"));
         assert_eq!(contradicted(&whole), ["L3 256 MiB or more as measured"]);

@@ -68,7 +68,7 @@ fn by_kind(study: &Study) -> Option<String> {
     let (least, most) = (adds().reduce(f64::min)?, adds().reduce(f64::max)?);
     (study.smt && study.seconds.len() > 1).then(|| {
         let [least, most] = [least, most].map(|share| format!("{:.0}", 100.0 * share));
-        format!("By kind of work it adds {least} to {most} %.")
+        format!("By kind of work it adds {least}–{most} %.")
     })
 }
 
