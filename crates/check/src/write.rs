@@ -134,9 +134,9 @@ fn is_same(own: &Subject, other: &Subject) -> bool {
     begun(own) == begun(other) && (!own.invented || medians(own) == medians(other))
 }
 
-/// The spec of a fleet: of each key figure that most runs have the median of medians, with a margin of
-/// `margin`, of three usual half-widths or of four spreads of the medians, whichever is most. An
-/// error names how many runs there must be.
+/// The spec of a fleet: of each key figure that most runs have the median of medians, less or more
+/// by `margin`, three usual half-widths or four spreads of the medians, whichever is most. An error
+/// names how many runs there must be.
 pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     let given = subjects.len();
     let subjects = of_fleet(subjects)?;

@@ -217,7 +217,8 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
         DemandStatus::NotAsked => ("–", "optional", Tone::Dim),
     };
     let by = match demand.by {
-        Some(by) if style.width >= 80 && !waits(demand) => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 && !waits(demand) && by < 10.0 => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 && !waits(demand) => shown(&format!(" by {by:.0} ×"), style),
         _ => String::new(),
     };
     let count = label.len().max(asked.len()).max(measured.len());
@@ -288,7 +289,7 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
 }
 
 const WRITES: &str = "--junit FILE, --out FILE.json write it";
-const SHOWS: &str = "--all shows keys, and what decides the open ones";
+const SHOWS: &str = "--all: keys and commands";
 
 /// Whether it was missed, and too few runs confirm that.
 fn waits(demand: &Demand) -> bool {

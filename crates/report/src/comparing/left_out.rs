@@ -22,7 +22,8 @@ pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
         for ((factor, reason), figures) in reasons {
             let many = counted(figures.len(), "value");
             out.push('\n');
-            let head = plain(&format!("{many} ({factor}): {reason}"), 600);
+            let many = if factor == "value" { many } else { format!("{many} ({factor})") };
+            let head = plain(&format!("{many}: {reason}"), 600);
             out.push_str(&wrapped(&head, 2, Tone::Strong, style));
             figures.iter().for_each(|figure| out.push_str(&line(figure, style)));
         }

@@ -431,7 +431,7 @@ fn legend(answers: &[Answer], style: Style) -> String {
     };
     let mut rows = answers.iter().flat_map(|answer| &answer.groups).flat_map(|group| &group.rows);
     let unsure = match rows.any(|row| row.word() == Some(Relation::Inconclusive)) {
-        true => " Cannot tell: the interval is too wide.",
+        true => " cannot tell: interval too wide.",
         false => "",
     };
     wrapped(&format!("{ratio}: above 1 is better. {drawn}{unsure}"), 2, Tone::Dim, style)

@@ -3,7 +3,7 @@
 
 use diagnose::Diagnosis;
 use diagnose::ladder::CacheSize;
-use diagnose::words::bytes;
+use diagnose::words::sizes;
 use machine::{CacheKind, Machine};
 
 /// A data cache of a CPU.
@@ -43,23 +43,9 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
 /// `L3 3.77 MiB (1.61–8.35) as measured`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
-    let words = |size: &CacheSize| {
-        if size.high.is_finite() {
-            sizes(size.at, size.low, size.high)
-        } else {
-            format!("{} or more", bytes(size.at))
-        }
-    };
+    let words = |size: &CacheSize| sizes(size.at, size.low, size.high);
     let all = diagnosis.measured_caches.iter();
     all.map(|cache| format!("{} {} {}", cache.name, words(&cache.size), cache.size.source())).collect()
-}
-
-/// `3.77 MiB (1.61–8.35)`; ends of another unit keep theirs.
-pub fn sizes(at: f64, low: f64, high: f64) -> String {
-    let at = bytes(at);
-    let unit = at.trim_start_matches(|c: char| !c.is_whitespace());
-    let [low, high] = [low, high].map(|end| bytes(end).trim_end_matches(unit).to_string());
-    format!("{at} ({low}–{high})")
 }
 
 /// The data caches that a CPU has by the kernel's claim, from the smallest: name and bytes.
