@@ -178,7 +178,7 @@ mod tests {
         );
         let prose = prose(&section);
         for words in
-            ["are the SMT siblings", "1 of 1 pay; 1.60×", "single-process calls are unaffected, as expected"]
+            ["on the SMT siblings", "1 of 1 pay; 1.60×", "single-process calls are unaffected, as expected"]
         {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");
         }
