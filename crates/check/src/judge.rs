@@ -36,7 +36,7 @@ impl Verdict {
         match self {
             Verdict::Accept => "ACCEPT",
             Verdict::Reject => "REJECT",
-            Verdict::CannotTell => "CANNOT TELL",
+            Verdict::CannotTell => "UNDECIDED",
             Verdict::NotUsable => "NOT USABLE",
         }
     }
@@ -270,10 +270,10 @@ pub const MACHINE: &str = "machine";
 const LABELS: [(&str, &str); 7] = [
     ("cpu_model", "CPU model"),
     ("cpus", "CPUs"),
-    ("memory_gib", "memory, GiB"),
+    ("memory_gib", "memory, GiB (rounded)"),
     ("numa_nodes", "NUMA nodes"),
     ("dimm_verdict", "memory modules"),
-    ("whole", "whole machine"),
+    ("whole", "whole host"),
     ("threads_per_core", "threads per core"),
 ];
 

@@ -1,8 +1,8 @@
-//! Specs written from runs: of one run with room on the worse side, or of a fleet of good ones.
+//! Specs written from runs: of one run with a margin on the worse side, or of a fleet of good ones.
 
 use super::subject::Subject;
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
-use model::{Better, VerdictKind};
+use model::{Better, VerdictKind, counted};
 use stats::order::{MAD_TO_SIGMA, mad, median};
 use std::fmt::Write;
 
@@ -22,8 +22,8 @@ const SPREADS: f64 = 4.0;
 const FURTHEST: f64 = 0.5;
 
 /// The comment at the top of a written spec.
-const RULE: &str = "An uncertain figure has more room: three half-widths of its 95 % interval, or four spreads of several runs. \
-                    A figure that needs more than half of itself has no limit.";
+const RULE: &str = "Uncertain figures have a larger margin: 3 times their ±, or 4 times the spread of several runs. \
+                    Above 50 % there is no limit.";
 
 /// What of a machine is asked for as it is.
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
@@ -80,17 +80,17 @@ fn tame(text: &str) -> String {
 fn line(own: &KnownFigure, room: f64) -> String {
     if room > FURTHEST * own.median {
         let wide = 100.0 * room / own.median;
-        return format!("# {}: no limit, it would need {wide:.0} % of room\n", own.figure.name);
+        return format!("# {}: no limit (the margin would be {wide:.0} %)\n", own.figure.name);
     }
     let (end, value) = if own.higher { ("min", own.median - room) } else { ("max", own.median + room) };
     format!("{} = {{ {end} = \"{} {}\" }}\n", own.figure.name, short(value), own.figure.unit)
 }
 
-/// The spec of one run: its key figures with `margin` of room on the worse side, or with what its
+/// The spec of one run: its key figures with `margin` on the worse side, or with what its
 /// own interval needs where that is more.
 pub fn initial(subject: &Subject, margin: f64) -> String {
     let what = format!(
-        "Written by assay check --init from a run of {}; {:.0} % of room.",
+        "Written by assay check --init from a run of {} with a margin of {:.0} %.",
         subject.host,
         100.0 * margin
     );
@@ -134,19 +134,19 @@ fn is_same(own: &Subject, other: &Subject) -> bool {
     begun(own) == begun(other) && (!own.invented || medians(own) == medians(other))
 }
 
-/// The spec of a fleet: of each key figure that most runs have the median of medians, with room of
-/// `margin`, of three usual half-widths or of four spreads of the medians, whichever is most. An
-/// error names how many runs there must be.
+/// The spec of a fleet: of each key figure that most runs have the median of medians, less or more
+/// by `margin`, three usual half-widths or four spreads of the medians, whichever is most. An error
+/// names how many runs there must be.
 pub fn derived(subjects: &[Subject], margin: f64) -> anyhow::Result<String> {
     let given = subjects.len();
     let subjects = of_fleet(subjects)?;
     let (Some(first), true) = (subjects.first(), subjects.len() >= MIN_RUNS) else {
         let twice = given - subjects.len();
-        let more = if twice > 0 { format!(" ({twice} duplicates)") } else { String::new() };
-        anyhow::bail!("a spec needs at least {MIN_RUNS} good runs; {} are given{more}", subjects.len());
+        let more = if twice > 0 { format!(" ({})", counted(twice, "duplicate")) } else { String::new() };
+        anyhow::bail!("--derive needs at least {MIN_RUNS} good runs, not {}{more}", subjects.len());
     };
     let what = format!(
-        "Written by assay check --derive from {} runs; room of at least {:.0} %.",
+        "Written by assay check --derive from {} runs with a margin of at least {:.0} %.",
         subjects.len(),
         100.0 * margin
     );
@@ -208,7 +208,7 @@ mod tests {
         };
         assert_eq!(told(|_| {}), "");
         for (change, why) in [
-            ((|all| all[7] = all[0].clone()) as fn(&mut Vec<Subject>), "7 are given (1 duplicates)"),
+            ((|all| all[7] = all[0].clone()) as fn(&mut Vec<Subject>), "not 7 (1 duplicate)"),
             (|all| all[3].invented = true, "invented samples"),
             (|all| all[3].unfinished = true, "incomplete run"),
             (|all| all[3].nothing_valid = true, "no valid figure"),
@@ -236,9 +236,9 @@ mod tests {
             text.lines().find_map(|line| line.split_once("core-clock")).map(|(_, rest)| rest.to_string())
         };
         assert_eq!(limit(0.0).as_deref(), Some(" = { min = \"2.85 GHz\" }"));
-        // The middle of the distances from the median is two steps: 4 × 1.4826 × 0.2 of room.
+        // The middle of the distances from the median is two steps: a margin of 4 × 1.4826 × 0.2.
         assert_eq!(limit(0.1).as_deref(), Some(" = { min = \"1.814 GHz\" }"));
-        assert_eq!(limit(0.3).as_deref(), Some(": no limit, it would need 119 % of room"));
+        assert_eq!(limit(0.3).as_deref(), Some(": no limit (the margin would be 119 %)"));
     }
 
     #[test]
@@ -247,6 +247,6 @@ mod tests {
         let text = initial(&named("db\n[findings]\nallow = []\u{1b}[2J"), 0.1);
         assert!(!text.contains('\u{1b}') && Spec::read(&text).is_ok(), "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("[findings]")).count(), 1, "{text}");
-        assert!(text.contains("three half-widths"), "{text}");
+        assert!(text.contains("3 times their ±"), "{text}");
     }
 }

@@ -27,14 +27,14 @@ impl About {
         About { what: what(&setting), started, profile: setting("profile") }
     }
 
-    /// `28 Nov 02:07`, or of several runs `20 Nov` and `18 Nov to 20 Nov`; empty where nothing
+    /// `28 Nov 02:07`, or of several runs `20 Nov` and `18 Nov – 20 Nov`; empty where nothing
     /// is known.
     pub fn when(&self) -> String {
         let ends = [self.started.first(), self.started.last()].map(|at| at.and_then(|at| Moment::of(at)));
         match (ends, self.started.len()) {
             ([Some(only), _], 1) => format!("{} {}", only.day, only.time),
             ([Some(first), Some(last)], _) if first.day == last.day => first.day,
-            ([Some(first), Some(last)], _) => format!("{} to {}", first.day, last.day),
+            ([Some(first), Some(last)], _) => format!("{} – {}", first.day, last.day),
             _ => String::new(),
         }
     }
@@ -66,7 +66,9 @@ pub fn processor(name: &str) -> String {
     let named = plain.split(['@', ',']).next().unwrap_or_default();
     let is_of_it = |word: &&str| !["CPU", "Processor"].contains(word) && !word.ends_with("-Core");
     let words = named.split_whitespace().filter(is_of_it);
-    words.collect::<Vec<_>>().join(" ")
+    let words = words.collect::<Vec<_>>().join(" ");
+    // Of `(Skylake, IBRS)` the first part stays.
+    if words.contains('(') && !words.contains(')') { words + ")" } else { words }
 }
 
 struct Moment {
@@ -87,7 +89,7 @@ impl Moment {
 }
 
 /// The days from the first date to the last (`2026-11-21`): `21 Nov 2026`, `21–24 Nov 2026`,
-/// `30 Oct to 3 Nov 2026`. `None`: one is no date.
+/// `30 Oct – 3 Nov 2026`. `None`: one is no date.
 pub fn day_range(first: &str, last: &str) -> Option<String> {
     let midnight = |date: &str| Moment::of(&format!("{}T00:00", date.get(..10)?)).map(|moment| moment.day);
     let (one, other, year) = (midnight(first)?, midnight(last)?, last.get(..4)?);
@@ -95,8 +97,8 @@ pub fn day_range(first: &str, last: &str) -> Option<String> {
     Some(match (first.get(..4)? == year, month == other_month, one == other) {
         (true, _, true) => format!("{one} {year}"),
         (true, true, _) => format!("{day}–{other} {year}"),
-        (true, false, _) => format!("{one} to {other} {year}"),
-        _ => format!("{one} {} to {other} {year}", first.get(..4)?),
+        (true, false, _) => format!("{one} – {other} {year}"),
+        _ => format!("{one} {} – {other} {year}", first.get(..4)?),
     })
 }
 
@@ -148,7 +150,7 @@ mod tests {
             "vm in x.jsonl against vm in y.jsonl"
         );
         assert_eq!(of(&[("vm", "a/x", &early), ("vm", "b/x", &early)]), "vm in a/x against vm in b/x");
-        assert_eq!(at(&["2026-11-18T01:01:09Z", "2026-11-20T01:01:09Z"]).when(), "18 Nov to 20 Nov");
+        assert_eq!(at(&["2026-11-18T01:01:09Z", "2026-11-20T01:01:09Z"]).when(), "18 Nov – 20 Nov");
         assert_eq!(at(&["yesterday"]).when(), "");
     }
 
@@ -157,6 +159,7 @@ mod tests {
         assert_eq!(processor("Intel(R) Xeon(R) CPU E5-2682 v4 @ 2.50GHz"), "Intel Xeon E5-2682 v4");
         assert_eq!(processor("AMD EPYC 7543 32-Core Processor"), "AMD EPYC 7543");
         assert_eq!(processor("Genuine Intel(R) CPU      @ 2.66GHz"), "Genuine Intel");
+        assert_eq!(processor("Intel Core Processor (Skylake, IBRS)"), "Intel Core (Skylake)");
         assert_eq!(processor("POWER8 (raw), altivec supported"), "POWER8 (raw)");
     }
 }

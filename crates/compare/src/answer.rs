@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::arm::benchmark;
 use super::components::pooled_group;
 use super::key_rows::{self, MISLEADS, Row, RowOutcome};
 use super::words::share;
@@ -125,22 +126,22 @@ impl Comparison {
         if let Some(twins) = &self.twins {
             return format!("{twins}.");
         }
-        let over_all = ratio_words(index);
+        let overall = ratio_words(index);
         let from = if of.counted == of.both {
-            format!("from all {} main figures that both have", of.both)
+            format!("from all {} figures", of.both)
         } else {
-            format!("from {} of the {} main figures that both have", of.counted, of.both)
+            format!("from {} of {} figures", of.counted, of.both)
         };
         let (_, within) = self.concluded(index);
         match outcome {
             Outcome::Faster | Outcome::Slower => {
-                format!("{letter} is {} than A over all: {over_all}, {from}.", by(index.ratio))
+                format!("{letter} is {} than A overall: {overall}, {from}.", by(index.ratio))
             }
             Outcome::Same => {
                 let margin = within.strip_prefix("same ").unwrap_or(&within).to_string();
-                format!("{letter} is as fast as A over all, {margin}: {over_all}, {from}.")
+                format!("{letter} is as fast as A overall, {margin}: {overall}, {from}.")
             }
-            _ => format!("Cannot tell whether {letter} or A is faster over all: {over_all}, {from}."),
+            _ => format!("Cannot tell whether {letter} or A is faster overall: {overall}, {from}."),
         }
     }
 
@@ -169,7 +170,7 @@ impl Comparison {
             };
             let decided = match deciding.as_slice() {
                 [] if most.is_empty() => return None,
-                [] => "Single figures decide it".to_string(),
+                [] => "A few figures decide it".to_string(),
                 [only] => format!("{} decides it", capital(only)),
                 several => format!("{} decide it", capital(&list(several))),
             };
@@ -188,7 +189,7 @@ impl Comparison {
             _ if self.twins.is_some() => None,
             0 => None,
             1 => Some(format!("One figure differs: {}.", most.join(", "))),
-            many => Some(format!("{many} single figures differ, most of all {}.", most.join(" and "))),
+            many => Some(format!("{many} figures differ, most of all {}.", most.join(" and "))),
         }
     }
 
@@ -213,18 +214,16 @@ impl Comparison {
         let single: Vec<f64> =
             self.metrics.iter().filter(|one| one.headline).filter_map(|one| one.would_show).collect();
         let all = share(index.would_show());
-        let half = median(&single).map_or(String::new(), |middle| {
-            format!("; half of its single figures show those above {}", share(middle))
-        });
-        let shows = if self.twins.is_some() { "Two such runs show" } else { "This comparison shows" };
-        Some(format!("{shows} differences above {all} over all{half}."))
+        let half = median(&single)
+            .map_or(String::new(), |middle| format!(", and {} in half of the figures", share(middle)));
+        let what = if self.twins.is_some() { "Two such runs" } else { "This comparison" };
+        Some(format!("{what} can detect {all} overall{half}."))
     }
 
     /// The title of a benchmark, as its figures bring it.
     fn title_of(&self, bench: &str) -> String {
         let own = self.metrics.iter().find(|one| one.bench == bench);
-        let title = own.and_then(|one| one.title.split(": ").next());
-        title.unwrap_or(bench).to_string()
+        own.map_or(bench, |one| benchmark(&one.title)).to_string()
     }
 
     /// What is left out and why: a figure that misleads is named, of all others only the reasons.
@@ -244,8 +243,8 @@ impl Comparison {
         }
         let (many, reason) = self.main_reason(letter)?;
         let figures = match of.refused {
-            1 => "1 main figure is left out".to_string(),
-            many => format!("{many} main figures are left out"),
+            1 => "1 figure is left out".to_string(),
+            many => format!("{many} figures are left out"),
         };
         Some(if many == of.refused {
             format!("{figures}: {reason}.")
@@ -264,16 +263,18 @@ impl Comparison {
         said.push(match (&reason, of.both) {
             (_, 0) => format!("No conclusion: A and {letter} have no figure in common that can be compared."),
             (Some((count, reason)), both) => {
-                format!(
-                    "No conclusion: {reason}, so {count} of the {both} main figures that both have do not count."
-                )
+                let others = match of.refused - count {
+                    0 => String::new(),
+                    others => format!(", nor do {others} for other reasons"),
+                };
+                format!("No conclusion: {reason}, so {count} of {both} figures do not count{others}.")
             }
             (None, both) if self.imported => format!("No conclusion: {}.", self.imported_words(letter, both)),
             (None, both) => {
                 let known = match of.counted {
-                    0 => format!("none of the {both} main figures that both have is"),
-                    1 => format!("only 1 of the {both} main figures that both have is"),
-                    many => format!("only {many} of the {both} main figures that both have are"),
+                    0 => format!("none of the {both} figures is"),
+                    1 => format!("only 1 of {both} figures is"),
+                    many => format!("only {many} of {both} figures are"),
                 };
                 format!("No conclusion: {known} known well enough.")
             }
@@ -386,9 +387,9 @@ pub fn ranking(answers: &[(&str, &Comparison, &Answer)]) -> Option<String> {
     let (letter, first, outcome) = known.first().copied()?;
     let of_a = format!("{} of A", ratio_words(first));
     let lead = match outcome {
-        Outcome::Faster => format!("{letter} is fastest over all: {of_a}"),
-        Outcome::Slower => "A is fastest over all".to_string(),
-        _ => format!("None is faster than A over all: {letter} comes nearest with {of_a}"),
+        Outcome::Faster => format!("{letter} is fastest overall: {of_a}"),
+        Outcome::Slower => "A is fastest overall".to_string(),
+        _ => format!("None is faster than A overall: {letter} comes nearest with {of_a}"),
     };
     let rest = if outcome == Outcome::Slower { &known[..] } else { &known[1..] };
     let words = rest.iter().map(|(letter, pooled, outcome)| {
@@ -440,7 +441,7 @@ fn strongest<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<String> {
 /// What a row is called in a sentence.
 fn name(row: &Row) -> String {
     let title = || if row.title.is_empty() { KeyParts::of(&row.key).bench } else { &row.title };
-    row.figure.map_or_else(title, |figure| figure.alone).to_string()
+    row.figure.map_or_else(title, |figure| figure.alone).replace(": ", ", ")
 }
 
 /// `memory`, `memory and disk`, `CPU, memory and disk`.

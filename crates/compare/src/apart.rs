@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::arm::benchmark;
 use super::words::MIN_VALUES;
 use super::{Comparison, ComparisonSide, Member};
-use diagnose::words::{counted, listed};
+use diagnose::words::listed;
 
 /// What can be compared at all, where the two results don't show it themselves.
 const COMPARABLE: &str = "Compare results of one tool with the same settings. Of different tools only memory and TCP bandwidth \
@@ -94,19 +95,16 @@ impl Comparison {
     /// What is said of two that have nothing in common.
     pub(super) fn said_apart(&self, letter: &str) -> Vec<String> {
         let figures = |side: usize| {
-            let names: Vec<&str> = self.names_alone[side].iter().map(String::as_str).collect();
-            match self.alone[side] {
-                0 => "no figure that has a value".to_string(),
-
-                many => format!("{} ({})", counted(many, "figure"), listed(&names)),
-            }
+            let mut names: Vec<&str> = self.names_alone[side].iter().map(|name| benchmark(name)).collect();
+            names.dedup();
+            if names.is_empty() { "no figure that has a value".to_string() } else { listed(&names) }
         };
         let next = match &self.nearest {
             Some(nearest) => format!("{}.", nearest.replace(" in B", &format!(" in {letter}"))),
             None => COMPARABLE.to_string(),
         };
         vec![
-            format!("No conclusion: nothing in A is also in {letter}."),
+            format!("No conclusion: A and {letter} have no figure in common."),
             format!("A has {}; {letter} has {}.", figures(0), figures(1)),
             next,
         ]
@@ -120,14 +118,14 @@ impl Comparison {
         };
         let are_enough = self.imported_values.iter().all(|many| *many == 0 || *many >= MIN_VALUES);
         if are_enough && !self.are_single() {
-            return format!("none of the {both} main figures counts: their values scatter too widely");
+            return format!("none of the {both} figures counts, as their values scatter too widely");
         }
         let said: Vec<String> = [has(0, "A"), has(1, other)].into_iter().flatten().collect();
         if self.are_single() {
-            format!("imported figures have no interval: none of the {both} main ones counts")
+            format!("none of the {both} figures counts, as imported figures have no interval")
         } else {
             format!(
-                "an interval needs {MIN_VALUES} values of each, and {}: none of the {both} main figures counts",
+                "none of the {both} figures counts, as an interval needs {MIN_VALUES} values of each, and {}",
                 said.join(", ")
             )
         }
@@ -168,9 +166,8 @@ mod tests {
             compare(&imported("a", &keys, 1), &imported("b", &["y.one@free#rate"], 1), &Options::default());
         assert!(found.is_apart() && found.nearest.is_none() && found.alone == [4, 1], "{found:?}");
         let said = found.answer("B", MAX_ROWS).sentences;
-        assert_eq!(said[0], "No conclusion: nothing in A is also in B.");
-        let expected = "A has 4 figures (figure x.one@free, figure x.two@free, figure x.three@free and 1 more); B has 1 figure \
-                    (figure y.one@free).";
+        assert_eq!(said[0], "No conclusion: A and B have no figure in common.");
+        let expected = "A has figure x.one@free, figure x.two@free, figure x.three@free and 1 more; B has figure y.one@free.";
         assert_eq!(said[1], expected);
         assert!(said[2].starts_with("Compare results of one tool with the same settings"), "{}", said[2]);
     }

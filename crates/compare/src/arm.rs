@@ -107,10 +107,7 @@ impl ComparisonSide {
         let titles: BTreeMap<&str, &Title> =
             header.catalogue.iter().map(|title| (title.id.as_ref(), title)).collect();
         let title = |judged: &Judged| match titles.get(judged.series.case.bench.as_ref()) {
-            Some(title) if title.metrics.len() > 1 => {
-                format!("{}: {}", title.title, judged.series.metric.title)
-            }
-            Some(title) => title.title.to_string(),
+            Some(title) => whole_title(title, Some(&judged.series.metric)),
             None => judged.series.case.bench.to_string(),
         };
         let mut arm = ComparisonSide {
@@ -214,10 +211,7 @@ impl ComparisonSide {
         for member in &mut self.members {
             if let Some(title) = catalogue.iter().find(|title| title.id == member.case.bench) {
                 let metric = title.metrics.iter().find(|metric| metric.name == member.metric.name);
-                member.title = match metric.filter(|_| title.metrics.len() > 1) {
-                    Some(metric) => format!("{}: {}", title.title, metric.title),
-                    None => title.title.to_string(),
-                };
+                member.title = whole_title(title, metric);
             }
         }
         self
@@ -366,6 +360,19 @@ pub(super) fn flaws(file: &str, complete: bool, damage: &[String]) -> Vec<String
         count => format!("{file} is damaged in {count} places, the first: {first}"),
     };
     (!complete).then_some(torn).into_iter().chain(damage.first().map(lines)).collect()
+}
+
+/// What a figure is called: its benchmark, and the metric where it is not the benchmark's first.
+fn whole_title(title: &Title, metric: Option<&Metric>) -> String {
+    match metric.filter(|metric| title.metrics.first().is_some_and(|first| first.name != metric.name)) {
+        Some(metric) => format!("{}: {}", title.title, metric.title),
+        None => title.title.to_string(),
+    }
+}
+
+/// The benchmark in the name of a figure.
+pub(super) fn benchmark(title: &str) -> &str {
+    title.split(": ").next().unwrap_or(title)
 }
 
 fn member(judged: &Judged, title: String, note: &str) -> Member {

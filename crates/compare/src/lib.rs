@@ -280,7 +280,7 @@ pub fn compare(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Com
         match found([a, b], pair, common, options) {
             Ok(found) => all.push(found),
             Err(pair) => {
-                let reason = "a ratio needs values above zero".to_string();
+                let reason = "there is no ratio, as a value is 0 or below".to_string();
                 comparison.refused.push(pair.refused("value", reason));
             }
         }

@@ -32,8 +32,8 @@ pub const ODD_EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "How sure it is",
-        "docs/results/comparing.md lists how often a pinned test is found and how often equal hosts are accused. The finding names the \
-         row; the command shows the placement.",
+        "docs/results/comparing.md lists how often a pinned test is found, and how often equal hosts give this finding. The finding \
+         names the row; the command shows the placement.",
     ),
 ];
 
@@ -48,7 +48,7 @@ pub const GUEST_EXPLAINED: &[(&str, &str)] = &[
     (
         "When it appears",
         "One result is of a guest: it reports a hypervisor, or its processor has a made-up name (`E5-26xx v4`, `QEMU Virtual CPU`). The \
-         other is of no guest, or unknown. Both processors are of one class (an x stands for any digit). A main figure of the guest is \
+         other is of no guest, or unknown. Both processors are of one class (an x stands for any digit). A figure of the guest is \
          more than 1.2 times better; if it has an interval, the whole interval is.",
     ),
 ];

@@ -206,7 +206,7 @@ pub fn of_clocks(common: ClockScaling, all: &[PairResult]) -> Vec<String> {
     {
         let way = if middle > 0.0 { "faster" } else { "slower" };
         said.push(format!(
-            "core-bound figures are {way} at one clock: by {} (median of {})",
+            "at the same clock, core-bound figures are {} {way} (median of {})",
             percent(middle.abs().exp_m1()),
             core.len()
         ));

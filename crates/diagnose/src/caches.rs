@@ -1,7 +1,7 @@
 //! Caches: their reported and measured sizes, and memory blocks that fit in them.
 
 use super::ladder::{CacheSize, ladder};
-use super::words::{bytes, figure, shell};
+use super::words::{bytes, figure, shell, sizes};
 use super::{Evidence, Rule};
 use machine::Hypervisor;
 use model::vocabulary as ids;
@@ -151,11 +151,7 @@ fn differs(evidence: &Evidence) -> Option<Vec<Finding>> {
     if !by_ladder {
         return Some(Vec::new());
     }
-    let words = if high.is_finite() {
-        format!("{} ({}–{})", bytes(at), bytes(low), bytes(high))
-    } else {
-        format!("{} or more", bytes(at))
-    };
+    let words = sizes(at, low, high);
     let larger = low > *claimed;
     let factor = if larger { low / claimed } else { claimed / high };
     let guest = matches!(evidence.machine.hypervisor, Hypervisor::Guest(_));

@@ -3,7 +3,7 @@
 
 use super::Evidence;
 use super::ladder::{Curve, Ladder, LastCache, curves, ladder};
-use super::words::{bytes, figure};
+use super::words::{bytes, figure, sizes};
 use model::vocabulary::memory as ids;
 use stats::analysis::Judged;
 use stats::steps::{Step, steps};
@@ -34,8 +34,7 @@ pub fn readings(evidence: &Evidence) -> Vec<CurveReading> {
 }
 
 fn size_words(step: &Step) -> String {
-    let (at, low, high) = (bytes(step.at), bytes(step.low), bytes(step.high));
-    format!("{at} ({low}–{high}), {}", figure(step.before, "ns"))
+    format!("{}, {}", sizes(step.at, step.low, step.high), figure(step.before, "ns"))
 }
 
 /// Whether the table of latencies by source has memory's: one quantity has one row.

@@ -26,6 +26,18 @@ pub fn bytes(bytes: f64) -> String {
     format!("{number} {}", UNITS[unit])
 }
 
+/// `3.77 MiB (1.61–8.35)`; an end in another unit keeps its own. `64 MiB or more` if there is no
+/// upper end.
+pub fn sizes(at: f64, low: f64, high: f64) -> String {
+    let at = bytes(at);
+    if !high.is_finite() {
+        return format!("{at} or more");
+    }
+    let unit = at.trim_start_matches(|c: char| !c.is_whitespace());
+    let [low, high] = [low, high].map(|end| bytes(end).trim_end_matches(unit).to_string());
+    format!("{at} ({low}–{high})")
+}
+
 /// What a guest of this hypervisor is called: `KVM guest`.
 pub fn guest(hypervisor: &str) -> String {
     let name = match hypervisor {

@@ -9,6 +9,7 @@ use crate::text::screen::{closing, host, shown, verdict};
 use crate::text::{Style, paint};
 use check::{Demand, DemandStatus, LOOKS, Outcome, Verdict};
 use diagnose::words::counted;
+use model::unit_factor;
 
 mod exported;
 mod fleet;
@@ -176,11 +177,21 @@ fn table(outcome: &Outcome, how: Shown, rows: usize, style: Style) -> Vec<String
 /// `89.4 ns (88.9–90.1)`; of what has no value, what it was or why there is none.
 fn measured(demand: &Demand, how: Shown) -> String {
     let short = |why: &str| why.split([':', ';']).next().unwrap_or_default().to_string();
+    // In the unit of the limit.
+    let asked = demand.asked.rsplit(' ').next().unwrap_or_default();
+    let (unit, factor) = match unit_factor(&demand.unit, asked) {
+        Some(factor) => (asked, factor),
+        None => (demand.unit.as_str(), 1.0),
+    };
+    let number = |value: f64, short: fn(f64) -> String| match value * factor {
+        value if value.abs() < 0.1 => model::figure(value, ""),
+        value => short(value),
+    };
     match (demand.value, demand.low_high) {
         (Some(value), Some([low, high])) => {
-            format!("{} {} ({}–{})", three(value), demand.unit, bare(low), bare(high))
+            format!("{} {unit} ({}–{})", number(value, three), number(low, bare), number(high, bare))
         }
-        (Some(value), None) => format!("{} {}", three(value), demand.unit),
+        (Some(value), None) => format!("{} {unit}", number(value, three)),
         (None, _) if demand.measured.is_empty() && how == Shown::First => short(&demand.why),
         (None, _) => demand.measured.clone(),
     }
@@ -206,7 +217,8 @@ fn row(demand: &Demand, first: bool, how: Shown, columns: &Columns, style: Style
         DemandStatus::NotAsked => ("–", "optional", Tone::Dim),
     };
     let by = match demand.by {
-        Some(by) if style.width >= 80 && !waits(demand) => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 && !waits(demand) && by < 10.0 => format!(" by {:.0} %", 100.0 * by),
+        Some(by) if style.width >= 80 && !waits(demand) => shown(&format!(" by {by:.0} ×"), style),
         _ => String::new(),
     };
     let count = label.len().max(asked.len()).max(measured.len());
@@ -265,13 +277,19 @@ fn ending(outcome: &Outcome, how: Shown, style: Style) -> Vec<String> {
     if let Some(text) = deciding(outcome) {
         sentence(&text);
     }
-    let rest = if how == Shown::All { "" } else { "--all shows keys, and what decides the open ones" };
     let exit = outcome.verdict.exit_code();
     let exit = if exit == 0 { String::new() } else { format!("exit {exit}") };
-    let row = ["--junit FILE, --out FILE.json write it".to_string(), rest.to_string(), exit];
-    all.extend(closing(&[row.to_vec()], style));
+    let row = match (outcome.demands.is_empty(), how) {
+        (true, _) => vec![exit],
+        (false, Shown::All) => vec![WRITES.to_string(), String::new(), exit],
+        (false, _) => vec![WRITES.to_string(), SHOWS.to_string(), exit],
+    };
+    all.extend(closing(&[row], style));
     all
 }
+
+const WRITES: &str = "--junit FILE, --out FILE.json write it";
+const SHOWS: &str = "--all: keys and commands";
 
 /// Whether it was missed, and too few runs confirm that.
 fn waits(demand: &Demand) -> bool {

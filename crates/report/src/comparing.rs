@@ -16,7 +16,7 @@ use compare::{Answer, Compared, Comparison, MAX_ROWS, MIN_DIFFERENCE, Outcome, P
 use model::{Finding, Grade, percent};
 
 mod forest;
-mod hosts;
+pub(crate) mod hosts;
 mod ladders;
 mod left_out;
 mod names;
@@ -134,7 +134,7 @@ fn conclusion(comparisons: &[Comparison], letters: &[String], answers: &[Answer]
     section(CONCLUSION, &title, "", said.map(Block::Prose).collect())
 }
 
-/// Why main figures were left out, the most frequent reason first: `12 of 40 main figures left out
+/// Why figures were left out, the most frequent reason first: `12 of 40 figures left out
 /// (10 placement, 2 pages)`.
 pub fn refused_words(comparison: &Comparison) -> String {
     let refused = || comparison.refused.iter().filter(|one| one.conditions && one.headline);
@@ -145,7 +145,7 @@ pub fn refused_words(comparison: &Comparison) -> String {
     let list: Vec<String> = factors.iter().map(|(factor, count)| format!("{count} {factor}")).collect();
     let compared = comparison.metrics.iter().filter(|one| one.headline).count();
     format!(
-        "{} of {} main figures left out because conditions differ ({})",
+        "{} of {} figures left out because conditions differ ({})",
         refused().count(),
         refused().count() + compared,
         list.join(", ")
@@ -174,8 +174,7 @@ fn checks(one: &Comparison, letter: &str) -> Vec<Check> {
     if let Some(ghz) = one.common_clock_ghz {
         let scaled = one.metrics.iter().filter(|one| one.scaled).count();
         let text = format!(
-            "{scaled} of {} figures are core-bound and compared at A's clock of {ghz:.2} GHz; all others are compared as \
-             measured",
+            "{scaled} of {} values are core-bound and compared at A's clock of {ghz:.2} GHz, the others as measured",
             one.metrics.len()
         );
         checks.push(Check { mark: CheckMark::Note, text });
@@ -245,9 +244,9 @@ fn components(comparisons: &[Comparison], letters: &[String]) -> Section {
         );
         blocks.push(table(columns(&heads), rows));
     }
-    let about = "Geometric means of the main figures' ratios, turned so that above 1 is better. A benchmark counts once in its part, \
+    let about = "Geometric means of the figures' ratios: above 1 is better. A benchmark counts once in its part, \
                  a part once in all. Intervals include the scatter of whole runs, which all figures share.";
-    section("parts", "Parts of the machine", about, blocks)
+    section("parts", "By part of the host", about, blocks)
 }
 
 /// What an interval of a pooled ratio says, and what it hangs on.
@@ -303,9 +302,7 @@ fn metrics(one: &Comparison, letter: &str, several: bool) -> Section {
     let blocks = vec![Block::Table(Table::new(columns(&heads), rows).folded())];
     let title = if several { format!("All figures of {letter}") } else { "All figures".to_string() };
     let id = if several { format!("{RESULTS}-{}", letter.to_lowercase()) } else { RESULTS.to_string() };
-    let about = format!(
-        "Ratios of {letter} to A with their intervals, turned so that above 1 is better for {letter}."
-    );
+    let about = format!("Ratios of {letter} to A with their intervals: above 1 is better for {letter}.");
     section(&id, &title, &about, blocks)
 }
 

@@ -423,7 +423,7 @@ fn of_clocks(all: &[CpuClock]) -> HostRow {
     let reading = if all.len() <= MAX_NAMED_CLOCKS {
         format!("{} GHz", all.iter().map(named).collect::<Vec<String>>().join(", "))
     } else {
-        format!("{} to {} GHz, median {}", named(least), named(most), figure(typical, ""))
+        format!("{} – {} GHz, median {}", named(least), named(most), figure(typical, ""))
     };
     match (least.interval, most.interval) {
         (Some(low), Some(high)) if low.high < high.low => row(RowGrade::Poor, "unequal", reading),
@@ -494,7 +494,7 @@ mod tests {
         assert_eq!(told(&[3.0, 2.4], 0.01), (RowGrade::Poor, "CPU 0 3.00, CPU 1 2.40 GHz".to_string()));
         assert_eq!(told(&[3.0, 2.4], 0.4).0, RowGrade::CannotTell);
         let many = told(&[3.0, 3.0, 2.1, 3.0, 3.2, 3.0], 0.01);
-        assert_eq!(many.1, "CPU 2 2.10 to CPU 4 3.20 GHz, median 3.00");
+        assert_eq!(many.1, "CPU 2 2.10 – CPU 4 3.20 GHz, median 3.00");
         assert_eq!(told(&[3.0], 0.01).0, RowGrade::Fact);
     }
 }

@@ -258,7 +258,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
         let mut blocks = vec![Block::Table(table)];
         blocks.retain(|_| !group.rows.is_empty());
         blocks.extend(group.remarks.iter().cloned().map(Block::Prose));
-        let runs = Section::new(RESULTS, "Runs of one machine", blocks)
+        let runs = Section::new(RESULTS, "Runs of one host", blocks)
             .about("CV: population standard deviation over the mean of SPEC's own result for each run.");
         let conclusion = (!group.conclusion.is_empty())
             .then(|| Section::new(CONCLUSION, "Conclusion", vec![Block::Prose(group.conclusion)]));
@@ -267,7 +267,7 @@ pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
             screen: None,
             tone: Tone::Plain,
             title: format!("{}: runs compared", group.host),
-            machine: format!("{}: {} runs of one machine", group.host, group.results.len()),
+            machine: format!("{}: {} runs of one host", group.host, group.results.len()),
             subtitle: files.join(", "),
             checks: Vec::new(),
             sections: [conclusion, found, Some(runs)].into_iter().flatten().collect(),

@@ -198,7 +198,7 @@ impl Map {
             None => {}
         }
         if self.own_cell() == Some(cell) {
-            said.push_str("; the machine's own setting");
+            said.push_str("; the setting before");
         }
         said
     }
@@ -228,8 +228,8 @@ impl Map {
         words.extend(marks.into_iter().filter(|(is, _)| *is).map(|(_, words)| words));
         if let Some(place) = self.own_words() {
             words.push(match self.own_cell() {
-                Some(_) => format!("{own} the machine's own setting"),
-                None => format!("the machine's own setting: {place}"),
+                Some(_) => format!("{own} the setting before"),
+                None => format!("the setting before: {place}"),
             });
         }
         words.join("; ")

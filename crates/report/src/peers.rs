@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use super::block::{
     Block, Cell, Check, CheckMark, Column, FINDINGS, RESULTS, Report, Section, Table, column, columns, right,
 };
+use super::comparing::hosts;
 use super::json;
 use compare::peers::{Difference, Followed, Group, MIN_HOSTS, Peers, Score, limit};
 use diagnose::words::counted;
@@ -308,7 +309,10 @@ fn groups(peers: &Peers, all: bool) -> Section {
         let make_up: Vec<String> = group
             .make_up
             .iter()
-            .map(|(label, value)| format!("{} {value}", label.replace('_', " ")))
+            .map(|(label, value)| match label.as_str() {
+                "memory_gib" => format!("memory {value} GiB"),
+                label => format!("{} {value}", hosts::label(label)),
+            })
             .collect();
         let said = match (&group.near, group.is_judged()) {
             (_, true) => match group.unreported.as_slice() {

@@ -86,7 +86,7 @@ fn description(map: &Map) -> String {
         said.push_str(&format!(" Best: {}.", map.said(*cell)));
     }
     if let Some(own) = map.own_words() {
-        said.push_str(&format!(" The machine's own setting: {own}."));
+        said.push_str(&format!(" The setting before: {own}."));
     }
     for (at, words) in map.region_words() {
         said.push_str(&format!(" Region {words}: {} cells.", map.regions[at].cells.len()));

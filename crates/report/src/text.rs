@@ -198,14 +198,14 @@ fn finding(finding: &Finding, style: Style) -> String {
     out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), 4, Tone::Plain, style));
     let (confirm, rule) = (plain(&finding.confirm, LONGEST_COMMAND), plain(&finding.rule, 60));
     let explain = format!("assay explain {rule}");
-    let one_line = 4 + 8 + confirm.chars().count() + 4 + 8 + explain.chars().count() <= style.width;
+    let one_line = 4 + 7 + confirm.chars().count() + 4 + 7 + explain.chars().count() <= style.width;
     let between = if one_line { "    " } else { "\n    " };
     // Commands are not wrapped, so that users can copy them. Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "    {} {confirm}{between}{} {explain}",
-        paint("confirm", Tone::Dim, style),
-        paint("explain", Tone::Dim, style)
+        "    {} {confirm}{between}{}  {explain}",
+        paint("check:", Tone::Dim, style),
+        paint("more:", Tone::Dim, style)
     );
     out
 }

@@ -169,7 +169,7 @@ fn screen(trend: &Trend, names: Names) -> Screen {
 fn about(trend: &Trend) -> Vec<HostPart> {
     let days = |place: Option<&compare::peers::HostResult>| Some(moment(&place?.started)?[0].clone());
     let span = match (days(trend.runs.first()), days(trend.runs.last())) {
-        (Some(first), Some(last)) if first != last => format!(", {first} to {last}"),
+        (Some(first), Some(last)) if first != last => format!(", {first} – {last}"),
         (Some(day), _) => format!(" of {day}"),
         _ => String::new(),
     };

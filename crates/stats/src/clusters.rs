@@ -87,12 +87,12 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
     let not = |why: String| Answer::CannotTell(why);
     match cpus.len() {
         0 | 1 => return not("no pair of CPUs was measured".into()),
-        2 => return not("2 CPUs are one pair: a comparison needs more".into()),
+        2 => return not("2 CPUs are one pair, and grouping needs several".into()),
         n if n > MAX_CPUS => return not(format!("{n} CPUs are too many to group")),
         _ => {}
     }
     if (pairs.len() as f64) < MIN_MEASURED * all as f64 {
-        return not(format!("{} of {all} pairs were measured: groups need nearly all of them", pairs.len()));
+        return not(format!("{} of {all} pairs were measured, and groups need nearly all", pairs.len()));
     }
     let (Some(noise), Some(error)) = (pairs.noise(), pairs.standard_error()) else {
         return not(format!("a pair has {} passes, and {MIN_VISITS} are needed", pairs.least_visits()));
@@ -119,7 +119,7 @@ fn answer(pairs: &Pairs, cpus: &[u32], all: usize) -> Answer {
         Cuts::Clear(_) => {
             let spread = tree.spread();
             if ERRORS * error > WOULD_SHOW.ln() {
-                not(format!("{} CPUs, noise {}: too noisy to show levels", cpus.len(), percent(noise)))
+                not(format!("{} CPUs are too noisy to show levels (noise {})", cpus.len(), percent(noise)))
             } else if spread > ALIKE.ln() {
                 not(format!(
                     "pairs differ by a factor of {:.1} without a gap between near and far ones (noise {})",

@@ -35,9 +35,9 @@ pub fn explained() -> Vec<(&'static str, String)> {
     vec![
         (
             "What it means",
-            "The ± of a figure is its 95 % interval: of a hundred such intervals about 94 or more contain the \
-             true median of the run. It covers the scatter inside one run. Another run on another day may \
-             differ: assay compare judges that."
+            "The ± of a figure is its 95 % interval. In simulations, at least 94 of 100 such \
+             intervals contain the true median of the run. It covers the scatter inside one run. Another run on \
+             another day may differ: assay compare judges that."
                 .to_string(),
         ),
         (
@@ -50,9 +50,9 @@ pub fn explained() -> Vec<(&'static str, String)> {
             "How it is computed",
             format!(
                 "A pass is one process and gives one value, the median of its samples; samples of one process \
-                 are not independent. With {first} to {last} passes the interval is Student's t at 97 % on the \
-                 logarithms, stretched to inner order statistics so that two modes stay inside. From {} passes \
-                 on it comes from order statistics and assumes no distribution. Below {first} there is none.",
+                 are not independent. With {first}–{last} passes the interval is Student's t on the logarithms. It is \
+                 taken at 97 %, to allow for skew and few passes, and stretched to inner order statistics so that two \
+                 modes stay inside. From {} passes on it comes from order statistics and assumes no distribution. Below {first} there is none.",
                 last + 1
             ),
         ),

@@ -115,14 +115,14 @@ pub const EXPLAINED: &[(&str, &str)] = &[
     (
         "What it says",
         "Linux counts each logical CPU as busy or idle, and CPU% is their mean. Siblings (SMT, hyper-threading) share one core. \
-         While one is busy the core is mostly used up, but CPU% says half. Here the used share of a core is the work it does over \
-         the work it can do with all siblings busy. Work can grow to 1/U times today's; CPU% promises 1/u.",
+         While one is busy the core is mostly used up, but CPU% shows half. Here the used share of a core is the work it does over \
+         the work it can do with all siblings busy. Work can grow to 1/U times today's; by CPU% it would be 1/u.",
     ),
     (
         "Formula",
-        "U = mean over cores of (t1/s + t2) f/f_all. t1: share of the time with exactly one sibling busy; t2: with both; s: the \
-         yield, work per second of both over that of one; f/f_all: the core's clock over the clock with everything busy. A core \
-         of n siblings, whose yield grows linearly from 1 to s, has U = c + (a - c)/s. a is the share of time with any sibling \
+        "U = mean over cores of (t1/s + t2) f/f_all. t1: share of the time with exactly one sibling busy; t2: with both; s: work \
+         per second of both over that of one; f/f_all: the core's clock over the clock with everything busy. A core \
+         of n siblings, whose work grows linearly from 1 to s, has U = c + (a - c)/s. a is the share of time with any sibling \
          busy, B the mean number of busy ones, c = (B - a)/(n - 1). Without siblings U is CPU%.",
     ),
     (
@@ -142,18 +142,18 @@ pub const EXPLAINED: &[(&str, &str)] = &[
     ),
     (
         "Assumptions",
-        "The yield depends on your work: from 1.0 (memory streams, some vector code) to 2.0 (pointer chasing). `assay smt` measures \
-         it here for several kinds. Without --yield or --study it is assumed to be 1.0 to 1.6: the kernel's own smt_gain was \
-         1.15, IBM's POWER7 counts 1.4 for two threads and 1.6 for four. Below 1 it counts as 1: such a core does most with one \
-         thread. Clocks are assumed to be equal. If cores clock up to T times higher while few are busy, give --turbo T; else U \
+        "A second thread adds 0–100 %, depending on the work: nothing to memory streams, 100 % to pointer chasing. `assay smt` \
+         measures it here for several kinds. Without --yield or --study, 0–60 % is assumed: the kernel's own smt_gain was \
+         15 %, IBM's POWER7 counts 40 % for two threads and 60 % for four. Below 0 it counts as 0: such a core does most with \
+         one thread. Clocks are assumed to be equal. If cores clock up to T times higher while few are busy, give --turbo T; else U \
          may be up to T times as large. More work means more of the same, limited only by cores (not by memory bandwidth, disks, \
          locks).",
     ),
     (
         "Example",
-        "A core serves 10 requests per second of 0.1 s each. Six of them show 30 % and 30 % on its siblings. With a yield of 1 and \
-         siblings never busy together t1 = 0.6, t2 = 0: U = 0.6, work can grow to 1.67 times, four requests more. CPU% promises \
-         3.33 times, fourteen more.",
+        "A core serves 10 requests per second of 0.1 s each. Six of them show 30 % and 30 % on its siblings. If a \
+         second thread adds nothing and siblings are never busy together, t1 = 0.6 and t2 = 0. Then U = 0.6, and work can grow to \
+         1.67 times, four requests more. By CPU% it would be 3.33 times, fourteen more.",
     ),
     (
         "Sources",

@@ -72,7 +72,7 @@ fn judge_modes(judgement: &Judgement) -> Option<(Verdict, Option<usize>)> {
         (_, Some(modes)) => Some(certain(modes, " inside single passes")),
         (Modality::Suspected(modes), None) => {
             let more = CONFIRMING_MODES.saturating_sub(n).max(1);
-            let reason = format!("perhaps {}: {} would show it", words(modes), counted(more, "more pass"));
+            let reason = format!("perhaps {}; {} decide", words(modes), counted(more, "more pass"));
             Some((Verdict::new(VerdictKind::Imprecise, reason), Some(more)))
         }
         (Modality::One | Modality::Unknown, None) => {
@@ -152,7 +152,7 @@ fn modes_words(modes: &Modes, unit: &str) -> String {
     let mode = |mode: &super::modes::Mode| format!("{} ({})", figure(mode.median, unit), percent(mode.share));
     let list: Vec<String> = modes.modes.iter().map(mode).collect();
     let ratio = if modes.ratio.is_finite() { format!(", ratio {:.2}", modes.ratio) } else { String::new() };
-    format!("{} values, not one: {}{ratio}", modes.modes.len(), list.join(" and "))
+    format!("{} values, {}{ratio}", modes.modes.len(), list.join(" and "))
 }
 
 fn number_of(estimate: &Estimate) -> String {
@@ -230,13 +230,13 @@ mod tests {
         let four_two = |n: i32| one_window_each((0..n).map(|i| if i * 7 % 10 < 4 { 111.0 } else { 92.0 }));
         assert_eq!(
             verdict(&four_two(40), 0.5, None).0,
-            "multimodal: 2 values, not one: 92.0 GB/s (60 %) and 111 GB/s (40 %), ratio 1.21"
+            "multimodal: 2 values, 92.0 GB/s (60 %) and 111 GB/s (40 %), ratio 1.21"
         );
         let (words, more) = verdict(&four_two(20), 0.5, None);
         assert_eq!(
             words,
-            "imprecise: perhaps 2 values, not one: 92.0 GB/s (60 %) and 111 GB/s (40 %), ratio 1.21: \
-             36 more passes would show it"
+            "imprecise: perhaps 2 values, 92.0 GB/s (60 %) and 111 GB/s (40 %), ratio 1.21; \
+             36 more passes decide"
         );
         assert_eq!(more, Some(36));
         let words = verdict(&four_two(20), 0.5, Some("CPU")).0;

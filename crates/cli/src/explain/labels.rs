@@ -205,7 +205,7 @@ const LABELS: &[Label] = &[
         "Too few figures count, or the two have none in common. The sentence names the reason; the exit code is 4 where nothing could be \
          compared or conditions differ.",
     ),
-    label(&["over all"], COMPARE, "All figures of a group together, each benchmark with the same weight."),
+    label(&["overall"], COMPARE, "All figures of a group together, each benchmark with the same weight."),
     // Machines.
     label(
         &["described"],
@@ -225,7 +225,7 @@ const LABELS: &[Label] = &[
         "Something would change every figure. Remove it before measuring.",
     ),
     label(
-        &["this host", "that host"],
+        &["host", "that host"],
         MACHINE,
         "The facts of the machine; `that host` is one that --root or --from describes.",
     ),

@@ -179,7 +179,7 @@ fn a_run_is_accepted_by_the_spec_that_it_was_written_from_and_its_summary_is_jud
     let mut command = assay();
     command.arg("check").arg(&run).arg("--derive");
     let (code, _, error) = output(command);
-    assert!(code == 2 && error.contains("at least 8 good runs"), "{error}");
+    assert!(code == 2 && error.contains("at least 8 good runs, not 1"), "{error}");
 }
 
 #[test]

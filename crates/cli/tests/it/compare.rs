@@ -145,7 +145,7 @@ fn several_results_stand_against_the_first() {
     for expected in [
         "B ÷ A",
         "C ÷ A",
-        "B is fastest over all: ",
+        "B is fastest overall: ",
         "read, all CPUs",
         "C differs from A in: version of Assay.",
     ] {
@@ -325,7 +325,7 @@ fn other_conditions_are_refused_by_name() {
         assert!(shown.contains("exit 4 (0 with --allow-refused)") && output.stderr.is_empty(), "{shown}");
         let reasons = compare(&["--left-out"], &[&bench.run, other]);
         let reasons = String::from_utf8_lossy(&reasons.stdout).into_owned();
-        assert!(reasons.contains(&format!("figures: {factor}: ")), "{reasons}");
+        assert!(reasons.contains(&format!("values ({factor}): ")), "{reasons}");
         // Where no screen says it, standard error does.
         let error = compare(&["--json"], &[&bench.run, other]).stderr;
         let error = String::from_utf8_lossy(&error).into_owned();

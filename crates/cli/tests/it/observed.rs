@@ -132,7 +132,7 @@ fn a_machine_that_does_not_tell_says_why() {
     let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for why in ["no cpufreq", "no cpuidle states", "no processor's sensor"] {
-        assert!(text.contains(&format!("is not available: {why}")), "{why}: {text}");
+        assert!(text.contains(&format!("({why}")), "{why}: {text}");
     }
     assert!(text.contains("clock, measured with the samples"), "{text}");
 }
@@ -156,5 +156,5 @@ fn a_tree_of_nonsense_is_measured_on_all_the_same() {
     let words = "--quick --force --only selftest.steady";
     end(run_into(dir.path(), words).arg("--root").arg(tree.root())).measured();
     let text = on_file("diagnose", &run_file(dir.path()), "--all").sane().out.clone();
-    assert!(!text.contains('\u{1b}') && text.contains("temperature, processor is not available"), "{text}");
+    assert!(!text.contains('\u{1b}') && text.contains("temperature, processor ("), "{text}");
 }

@@ -205,7 +205,7 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     all.extend(made.history("db2", 9, |_| 1.0));
     let lines = made.lines("fleet.ndjson", &all);
     trend(&[], &[&lines]).expect(2).says(&["has runs of 2 hosts: name one of db1, db2"]);
-    shows(trend(&["db1"], &[&lines]).expect(0), &["db1 · 9 runs, 3 Nov to 11 Nov"]);
+    shows(trend(&["db1"], &[&lines]).expect(0), &["db1 · 9 runs, 3 Nov – 11 Nov"]);
     shows(trend(&["--host", "db2"], &[&lines]).expect(0), &["db2 · 9 runs"]);
     trend(&["db3"], &[&lines]).expect(2).says(&[
         "no run of a host db3",

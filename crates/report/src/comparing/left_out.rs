@@ -19,10 +19,12 @@ pub fn text(found: &[Comparison], letters: &[String], style: Style) -> String {
         if reasons.is_empty() && one.alone == [0, 0] {
             out.push_str(&wrapped("Nothing is left out.", 2, Tone::Plain, style));
         }
-        for (reason, figures) in reasons {
-            let many = counted(figures.len(), "figure");
+        for ((factor, reason), figures) in reasons {
+            let many = counted(figures.len(), "value");
             out.push('\n');
-            out.push_str(&wrapped(&plain(&format!("{many}: {reason}"), 600), 2, Tone::Strong, style));
+            let many = if factor == "value" { many } else { format!("{many} ({factor})") };
+            let head = plain(&format!("{many}: {reason}"), 600);
+            out.push_str(&wrapped(&head, 2, Tone::Strong, style));
             figures.iter().for_each(|figure| out.push_str(&line(figure, style)));
         }
         for (side, own) in [(0, "A"), (1, letter.as_str())] {
@@ -48,16 +50,16 @@ fn alone(one: &Comparison, side: usize, letter: &str) -> Option<String> {
     };
     let count = Some(one.alone[side]).filter(|count| *count > 0)?;
     let names = names[..names.len().min(NAMES)].join("; ");
-    Some(format!("Only in {letter}: {} ({names}{more}).", counted(count, "figure")))
+    Some(format!("Only in {letter}: {} ({names}{more}).", counted(count, "value")))
 }
 
 /// The refused of a comparison by what is said of them, the most frequent first.
-pub fn by_reason(one: &Comparison) -> Vec<(String, Vec<&Refused>)> {
-    let mut reasons: BTreeMap<String, Vec<&Refused>> = BTreeMap::new();
+fn by_reason(one: &Comparison) -> Vec<((&str, &str), Vec<&Refused>)> {
+    let mut reasons: BTreeMap<(&str, &str), Vec<&Refused>> = BTreeMap::new();
     for refused in &one.refused {
-        reasons.entry(format!("{}: {}", refused.factor, refused.reason)).or_default().push(refused);
+        reasons.entry((&refused.factor, &refused.reason)).or_default().push(refused);
     }
-    let mut reasons: Vec<(String, Vec<&Refused>)> = reasons.into_iter().collect();
+    let mut reasons: Vec<((&str, &str), Vec<&Refused>)> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, figures)| std::cmp::Reverse(figures.len()));
     reasons
 }

@@ -15,9 +15,9 @@ pub fn whole(title: &str, key: &str) -> String {
     words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The same without the metric and what is usual, for a screen's narrow column.
+/// The same without what is usual, for a screen's narrow column.
 pub fn short(title: &str, key: &str) -> String {
-    whole(title.split(": ").next().unwrap_or(title), key).replace(", huge pages", "")
+    whole(title, key).replace(", huge pages", "")
 }
 
 /// Where it ran, in the short form of screens; what runs on one CPU does so by its nature.
@@ -42,6 +42,7 @@ mod tests {
         assert_eq!(name("memory.bandwidth@one-cpu?op=copy#bandwidth"), "Memory bandwidth, copy");
         assert_eq!(name("no key"), "Memory bandwidth");
         let key = "memory.latency@one-cpu+huge-pages?order=random/bytes=4096#latency";
-        assert_eq!(short("Memory latency: latency", key), "Memory latency, random, 4 KiB");
+        assert_eq!(short("Memory latency", key), "Memory latency, random, 4 KiB");
+        assert_eq!(short("Memory latency: settling", key), "Memory latency: settling, random, 4 KiB");
     }
 }

@@ -37,9 +37,9 @@ pub fn section(answer: &Answer, letter: &str, several: bool) -> Option<Section> 
         band: MIN_DIFFERENCE,
     };
     let about = format!(
-        "{letter} \u{f7} A, turned so that above 1 is better for {letter}. Bars: 95 % interval, including the scatter of whole runs. Grey: within 2 %. \
-                 Diamonds: groups. Of {} main figures that both have, {} count.",
-        answer.both, answer.counted
+        "{letter} \u{f7} A: above 1 is better for {letter}. Bars: 95 % interval, including the scatter of whole runs. Grey: within 2 %. \
+                 Diamonds: groups. {} of {} figures count.",
+        answer.counted, answer.both
     );
     let chart =
         Chart::new(format!("chart-{id}"), format!("{letter} against A"), ChartKind::Forest(forest), data)

@@ -69,7 +69,7 @@ fn written(found: &[Comparison], shown: Shown, rows: usize, exit: u8, style: Sty
             if !table.is_empty() {
                 out.push_str(&format!("\n{table}\n"));
                 out.push_str(&hosts::differences(found, &letters, style));
-                out.push_str(&legend(found, style));
+                out.push_str(&legend(&answers, style));
             } else {
                 out.push('\n');
             }
@@ -118,7 +118,7 @@ fn sentences(found: &[Comparison], letters: &[String], answers: &[Answer], style
         let text = match said.strip_prefix(&format!("{}: ", answer.word)) {
             _ if said.is_empty() => continue,
             Some(rest) => format!("{} on {letter}: {rest}", answer.word),
-            None => format!("{}: {said}", answer.word),
+            None => format!("{}. {said}", answer.word),
         };
         out.push_str(&wrapped(&plain(&text, 400), 2, Tone::Plain, style));
     }
@@ -421,16 +421,20 @@ fn many_table(found: &[Comparison], answers: &[Answer], letters: &[String], styl
     out
 }
 
-fn legend(found: &[Comparison], style: Style) -> String {
-    let ratio = if let [_] = found { "B ÷ A" } else { "Each ratio" };
-    let turned = format!("{ratio} is turned so that above 1 is better");
-    let drawn = match (found.len(), style.width, style.unicode) {
-        (1, 80.., true) => "; ├●┤ is the 95 % interval; cannot tell: it is too wide.",
-        (1, 80.., false) => "; |o| is the 95 % interval; cannot tell: it is too wide.",
-        (_, _, true) => ". ▲ faster, ▼ slower, ● same, ? cannot tell, – not counted.",
-        (_, _, false) => ". ^ faster, v slower, = same, ? cannot tell, - not counted.",
+fn legend(answers: &[Answer], style: Style) -> String {
+    let ratio = if let [_] = answers { "B ÷ A" } else { "Each ratio" };
+    let drawn = match (answers.len(), style.width, style.unicode) {
+        (1, 80.., true) => "├●┤: 95 % interval.",
+        (1, 80.., false) => "|o|: 95 % interval.",
+        (_, _, true) => "▲ faster, ▼ slower, ● same, ? cannot tell, – not counted.",
+        (_, _, false) => "^ faster, v slower, = same, ? cannot tell, - not counted.",
     };
-    wrapped(&format!("{turned}{drawn}"), 2, Tone::Dim, style)
+    let mut rows = answers.iter().flat_map(|answer| &answer.groups).flat_map(|group| &group.rows);
+    let unsure = match rows.any(|row| row.word() == Some(Relation::Inconclusive)) {
+        true => " cannot tell: interval too wide.",
+        false => "",
+    };
+    wrapped(&format!("{ratio}: above 1 is better. {drawn}{unsure}"), 2, Tone::Dim, style)
 }
 
 /// The last lines: what else there is, and the exit code where it is not 0.
@@ -445,14 +449,15 @@ fn closing(found: &[Comparison], answers: &[Answer], shown: Shown, exit: u8, sty
     let refused = found.iter().map(|one| one.refused.len()).max().unwrap_or(0);
     let mut parts = Vec::new();
     if shown != Shown::All && total > here {
-        let figures = counted(total, "figure");
+        let figures = counted(answers.iter().map(|answer| answer.both).max().unwrap_or(0), "figure");
+        let values = format!("{} of {figures}", counted(total, "value"));
         parts.push(match (shown, here) {
-            (Shown::First, 1..) => format!("{figures}, {here} of them here: --all"),
-            _ => format!("{figures}: --all"),
+            (Shown::First, 1..) => format!("{values}, {here} shown: --all"),
+            _ => format!("{values}: --all"),
         });
     }
     if shown != Shown::LeftOut && refused > 0 {
-        parts.push(format!("{refused} of {total} left out, with reasons: --left-out"));
+        parts.push(format!("{refused} of {total} values left out, with reasons: --left-out"));
     }
     if shown != Shown::LeftOut && refused == 0 && found.iter().any(Comparison::is_apart) {
         parts.push("figures that only one has: --left-out".to_string());

@@ -103,7 +103,7 @@ pub fn of_neighbour(found: &Neighbour, seconds: f64) -> HostRow {
     let line = time_line(found);
     let slower = format!("{:.2} × slower in {} of {seconds:.0} s {line}", found.slower, percent(found.share));
     match (found.is_named(), found.is_quiet()) {
-        (true, _) => row(RowGrade::Poor, "neighbour", slower),
+        (true, _) => row(RowGrade::Poor, "other guests", slower),
         (false, true) => row(RowGrade::Good, "none seen", format!("memory, {seconds:.0} s {line}")),
         (false, false) => HostRow::cannot_tell("interference", slower),
     }

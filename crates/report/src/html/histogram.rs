@@ -18,7 +18,7 @@ impl fmt::Display for Histogram<'_> {
         let said = match values.len() {
             0 => "no values".to_owned(),
             1 => format!("one value: {}", figure(low)),
-            count => format!("{count} values from {} to {}", figure(low), figure(high)),
+            count => format!("{count} values, {}–{}", figure(low), figure(high)),
         };
         write!(f, "<svg class=\"spark\"><title>{said}</title><path d=\"")?;
         let counts = counts(&values, low, high);
@@ -49,7 +49,7 @@ mod tests {
     fn a_bar_for_each_filled_bin() {
         let drawn = Histogram(&[1.0, 1.0, 2.0, f64::NAN]).to_string();
         assert_eq!(drawn.matches("v-").count(), 2);
-        assert!(drawn.contains("<title>3 values from 1 to 2</title>"), "{drawn}");
+        assert!(drawn.contains("<title>3 values, 1–2</title>"), "{drawn}");
         assert_eq!(Histogram(&[5.0, 5.0]).to_string().matches("v-").count(), 1);
         assert!(Histogram(&[]).to_string().contains("no values"));
     }

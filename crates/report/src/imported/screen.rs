@@ -1,7 +1,7 @@
-//! The first screen of imported results. Words: `READ WHOLE` (every figure that the files announce
-//! has a value, and each line that looks like one is read), `READ IN PART`, `READ, BUT FAULTY` (the
-//! figures contradict each other, or what was measured failed), `NOTHING COMPLETE` (no figure has a
-//! value).
+//! The first screen of imported results. Words: `READ` (every figure that the files announce has a
+//! value, and each line that looks like one is read), `READ IN PART`, `FAULTY RESULT` (the figures
+//! contradict each other, or what was measured failed), `NOT JUDGED` (all figures are rejected),
+//! `NO RESULT` (no figure has a value).
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
     let mut sentences = vec![what(results, &counts)];
     if !problems.is_empty() {
         let problems: Vec<&str> = problems.into_iter().collect();
-        sentences.push(format!("Do not compare it before you explain this: {}.", listed(&problems)));
+        sentences.push(format!("Do not use it before the cause is found: {}.", listed(&problems)));
     }
     sentences.extend(groups.iter().find_map(|group| first_sentence(&group.conclusion)));
     let every: Vec<&Imported> = all().collect();
@@ -76,7 +76,7 @@ pub fn screen(results: &[(String, Imported)], references: &References) -> Screen
             let files: BTreeSet<&str> = results.iter().map(|(file, _)| file.as_str()).collect();
             screen.host = vec![
                 HostPart::needed(counted(results.len(), "result")),
-                HostPart::needed(format!("of {}", counted(files.len(), "file"))),
+                HostPart::needed(format!("in {}", counted(files.len(), "file"))),
             ];
             let table = groups.iter().find(|group| !group.rows.is_empty()).map(repeated);
             screen.blocks.push(Block::Table(match table {
@@ -100,10 +100,10 @@ fn verdict(
     let unusable = |figure: &Figure| !figure.judged.analysis.verdict.usable();
     let interrupted = || found.iter().any(|finding| finding.rule == INTERRUPTED);
     match (counts.with, counts.without, no_problem) {
-        (0, ..) => ("NOTHING COMPLETE", Tone::Care),
-        (_, _, false) => ("READ, BUT FAULTY", Tone::Bad),
-        _ if all.clone().flat_map(|one| &one.figures).all(unusable) => ("READ, NOT USABLE", Tone::Care),
-        (_, 0, true) if all.all(|one| one.refused == 0) && !interrupted() => ("READ WHOLE", Tone::Good),
+        (0, ..) => ("NO RESULT", Tone::Care),
+        (_, _, false) => ("FAULTY RESULT", Tone::Bad),
+        _ if all.clone().flat_map(|one| &one.figures).all(unusable) => ("NOT JUDGED", Tone::Care),
+        (_, 0, true) if all.all(|one| one.refused == 0) && !interrupted() => ("READ", Tone::Good),
         _ => ("READ IN PART", Tone::Care),
     }
 }
@@ -147,15 +147,15 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
         (_, most) if counts.len() == 1 => format!("It is the median of {most} values"),
         (least, most) if least == most => format!("Each figure is the median of {most} values"),
         (1, most) => format!("Figures with n are medians of up to {most} values"),
-        (least, most) => format!("Each figure is the median of {least} to {most} values"),
+        (least, most) => format!("Each figure is the median of {least}–{most} values"),
     };
     let is_without = |figure: &Figure| {
         let analysis = &figure.judged.analysis;
         values(figure).len() > 1 && analysis.estimate.as_ref().is_some_and(|found| found.interval.is_none())
     };
     let range = match figures().any(is_without) {
-        true if most < MIN_INTERVAL_VALUES => "; ± is their range, smallest to largest",
-        true => "; ± is the 95 % interval, of fewer than 5 the range",
+        true if most < MIN_INTERVAL_VALUES => ", ± their range",
+        true => ", ± the 95 % interval (of fewer than 5 the range)",
         false => "",
     };
     Some(format!("{of}{range}."))
@@ -242,11 +242,11 @@ mod tests {
         let shown = of(
             "[lmbench3.0 results for Linux host 3.10.0 #1 SMP x86_64 GNU/Linux]\n\nlat_rpc: built with NO_RPC (musl); skipping\n",
         );
-        assert_eq!(shown.word, "NOTHING COMPLETE");
+        assert_eq!(shown.word, "NO RESULT");
         assert!(shown.rows.is_empty() && shown.findings.iter().any(|line| line.topic == "left out"));
         // Nor one with a row that fits no table.
         let matrix = "core-to-core-latency\n,,\n1.5,,\n2.5,3.5,\n";
         let words = [of(matrix).word, of(&format!("{matrix}9.5,,1.5\n")).word];
-        assert_eq!(words, ["READ WHOLE", "READ IN PART"]);
+        assert_eq!(words, ["READ", "READ IN PART"]);
     }
 }

@@ -114,7 +114,7 @@ pub fn beside(all: &[&Imported]) -> Table {
         ]
     };
     let columns =
-        vec![column("result"), column("of"), right("figures"), right("left out"), column("first figure")];
+        vec![column("result"), column("format"), right("figures"), right("left out"), column("first figure")];
     let named = all.iter().copied().zip(names(all));
     crate::sections::shortened(Table::new(columns, named.map(row)))
 }

@@ -148,7 +148,7 @@ fn a_cell_says_all_that_is_known_of_it() {
     assert_eq!(
         map.said([3, 5]),
         "min granularity, ms 16, wake-up granularity, ms 8: -28.6 %; region C (flat); the best; \
-         the machine's own setting"
+         the setting before"
     );
     assert!(map.said([4, 7]).ends_with("not measured"));
     assert_eq!(row(&[Some(2.5)]).said([0, 0]), "m 1: +2.5 %");

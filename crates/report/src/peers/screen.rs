@@ -51,7 +51,7 @@ pub fn screen(peers: &Peers) -> Screen {
              assay compare A B."
         )],
         (0, _) => vec![format!("{alike} were compared with hosts of the same make; none is behind.")],
-        _ => vec![format!("{}. {alike} are alike.", listed(&names))],
+        _ => vec![format!("{}. The other {alike} are alike.", listed(&names))],
     };
     if let Some(one) = peers.followed.first() {
         sentences.push(format!("{}.", capital(&one.words("hosts that are behind"))));

@@ -39,7 +39,7 @@ pub fn section(diagnosis: &Diagnosis, older: &[Comparison]) -> Option<Section> {
         Block::Table(table)
     });
     Some(Section::new("beside", "Compared with older results", blocks).about(
-        "Each ratio is new to old, turned so that above 1 is better; A is the older result, B \
+        "Each ratio is new to old: above 1 is better; A is the older result, B \
                  this run. Imported values are unverified: Assay did not watch the measurement. Without their \
                  spread a ratio has no interval.",
     ))

@@ -8,8 +8,14 @@ use stats::estimate::{Estimate, Unit};
 use stats::order::{Interval, median};
 use stats::repeat::cv_words;
 
-fn range(interval: Interval, unit: &str) -> String {
-    format!("{}–{}", figure(interval.low, ""), figure(interval.high, unit))
+/// `7.87–127k/s`: both ends with the prefix of the higher one.
+fn range(Interval { low, high }: Interval, unit: &str) -> String {
+    let prefix = match high {
+        high if !matches!(unit, "1/s" | "") || high < 1e4 => 1.0,
+        high if high < 1e6 => 1e3,
+        _ => 1e6,
+    };
+    format!("{}–{}", figure(low / prefix, ""), figure(high, unit))
 }
 
 /// One unit for all times of a table or a part of it; nothing where it has none.

@@ -168,9 +168,9 @@ pub fn versus_words(found: &Versus, series: &Series) -> String {
             let word = if found.difference > 0.0 { "slower" } else { "faster" };
             let [least, most] = [low.min(high), low.max(high)].map(|end| percent(end.exp_m1()));
             if least == most {
-                format!("B is {word} by {least}")
+                format!("B is {least} {word}")
             } else {
-                format!("B is {word} by {least} to {most}")
+                format!("B is {}–{most} {word}", least.trim_end_matches(" %"))
             }
         }
         (Some(_), Some(margin)) => format!("The same within {}", percent(margin)),

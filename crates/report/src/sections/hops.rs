@@ -109,7 +109,7 @@ fn matrix(diagnosis: &Diagnosis) -> Option<Table> {
     };
     (rows.len() >= MIN_ROWS).then(|| {
         Table::new(
-            [column("test")]
+            [column("benchmark")]
                 .into_iter()
                 .chain(names.iter().map(|name| right(placement_words(name))))
                 .collect(),

@@ -3,7 +3,7 @@
 
 use diagnose::Diagnosis;
 use diagnose::ladder::CacheSize;
-use diagnose::words::bytes;
+use diagnose::words::sizes;
 use machine::{CacheKind, Machine};
 
 /// A data cache of a CPU.
@@ -40,16 +40,10 @@ pub fn level(diagnosis: &Diagnosis, cpu: Option<u32>, size: f64) -> String {
     }
 }
 
-/// `L3 3.77 MiB (1.61 MiB–8.35 MiB) as measured`, of the caches that are not what the kernel
+/// `L3 3.77 MiB (1.61–8.35) as measured`, of the caches that are not what the kernel
 /// claims.
 pub fn contradicted(diagnosis: &Diagnosis) -> Vec<String> {
-    let words = |size: &CacheSize| {
-        if size.high.is_finite() {
-            format!("{} ({}–{})", bytes(size.at), bytes(size.low), bytes(size.high))
-        } else {
-            format!("{} or more", bytes(size.at))
-        }
-    };
+    let words = |size: &CacheSize| sizes(size.at, size.low, size.high);
     let all = diagnosis.measured_caches.iter();
     all.map(|cache| format!("{} {} {}", cache.name, words(&cache.size), cache.size.source())).collect()
 }
@@ -104,7 +98,7 @@ mod tests {
         assert_eq!(contradicted(&claims), [""; 0]);
         let share = diagnosis(vec![measured("L3", Some(32.0), [9.0, 13.5, 20.0])]);
         assert_eq!(named(&share), ["L1d", "L2", "L3", "partly L3", "memory"]);
-        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9 MiB–20 MiB) as measured"]);
+        assert_eq!(contradicted(&share), ["L3 13.5 MiB (9–20) as measured"]);
         let whole = diagnosis(vec![measured("L3", Some(32.0), [256.0, 256.0, f64::INFINITY])]);
         assert_eq!(named(&whole).pop().as_deref(), Some("L3"));
         assert_eq!(contradicted(&whole), ["L3 256 MiB or more as measured"]);

@@ -21,7 +21,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ),
         (
             "order".to_string(),
-            format!("each round runs every case once, in an order drawn from seed {}", header.seed),
+            format!("each pass measures every benchmark once, in an order drawn from seed {}", header.seed),
         ),
         (
             "precision asked".to_string(),
@@ -33,7 +33,7 @@ pub fn section(diagnosis: &Diagnosis) -> Section {
         ),
         (
             "reported figure".to_string(),
-            "median of the passes' medians with a 95 % interval from order statistics; for 5 to 14 passes from Student's t on \
+            "median of the passes' medians with a 95 % interval from order statistics; for 5–14 passes from Student's t on \
              logarithms, stretched to inner order statistics"
                 .into(),
         ),

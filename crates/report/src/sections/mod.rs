@@ -126,7 +126,7 @@ pub fn compose_with(
     sections.push(results::raw(diagnosis));
     let screen = screen::screen(diagnosis, references, units);
     Ok(Report {
-        title: format!("{}: {} evaluation", header.host, header.profile),
+        title: format!("{}: {} run", header.host, header.profile),
         machine: machine::one_line(diagnosis),
         subtitle: subtitle(diagnosis),
         checks: checks(diagnosis),

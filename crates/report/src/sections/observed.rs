@@ -39,9 +39,12 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let tracks = tracks(diagnosis);
     let rows: Vec<Vec<Cell>> = tracks.iter().filter_map(row).collect();
     let missing = tracks.iter().filter(|track| track.points.is_empty()).filter_map(|track| {
-        let why = track.missing.as_ref()?;
-        Some(Block::Prose(format!("{}, {} is not available: {why}", track.subject, track.name)))
+        let why = track.missing.as_ref()?.replace(": ", ", ");
+        Some(format!("{}, {} ({why})", track.subject, track.name))
     });
+    let missing: Vec<String> = missing.collect();
+    let missing =
+        (!missing.is_empty()).then(|| Block::Prose(format!("Not available: {}.", missing.join("; "))));
     let columns = vec![column("what"), right("least"), right("median"), right("most"), right("points")];
     let table = (!rows.is_empty()).then_some(Block::Table(Table::new(columns, rows)));
     let blocks: Vec<Block> = table.into_iter().chain(missing).collect();
@@ -184,7 +187,7 @@ mod tests {
         ];
         assert_eq!(texts(table), wanted);
         let Block::Prose(missing) = &section.blocks[1] else { panic!("a sentence") };
-        assert_eq!(missing, "idle, residency is not available: no cpuidle");
+        assert_eq!(missing, "Not available: idle, residency (no cpuidle).");
         let lines = charts(&diagnosis).expect("charts");
         assert_eq!(lines.blocks.len(), 2);
     }

@@ -40,8 +40,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
         let runs = |part: &Part| part.runs.clone();
         let sessions = |part: &Part| part.history.clone();
         blocks.extend(chart("runs", "Runs in their order", "run", suite, &runs).map(Block::from));
-        blocks
-            .extend(chart("sessions", "Sessions on this host", "session", suite, &sessions).map(Block::from));
+        blocks.extend(chart("sessions", "Runs on this host", "run", suite, &sessions).map(Block::from));
     }
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not tested: {absent}")));
@@ -77,15 +76,15 @@ fn words(diagnosis: &Diagnosis, suite: &Suite) -> String {
             .run
             .header
             .uptime_s
-            .map_or(String::new(), |s| format!(", {:.1} h after it", s / 3600.0));
+            .map_or(String::new(), |s| format!(" ({:.1} h after it)", s / 3600.0));
         let earlier = match suite.past.len() {
-            0 => "; this folder has no earlier session".to_string(),
+            0 => "; no earlier run in this folder".to_string(),
             count => {
                 let boots = counted(suite.boots(&diagnosis.run), "boot");
-                format!("; {} in this folder, {boots} with this one", counted(count, "earlier session"))
+                format!("; {} in this folder, {boots} with this one", counted(count, "earlier run"))
             }
         };
-        sentences.push(format!("Session {ordinal} since boot{uptime}{earlier}."));
+        sentences.push(format!("Run {ordinal} since boot{uptime}{earlier}."));
     }
     sentences.extend(fragmentation_words(diagnosis));
     sentences.push(bandwidth_words(diagnosis));

@@ -168,7 +168,7 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
     let headline = diagnosis.series.iter().filter(shown);
     let is_skipped = |judged: &&Judged| judged.analysis.verdict.kind == VerdictKind::Skipped;
     let is_wide = |case: &Case| title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
-    let mut names: Vec<(String, Vec<String>)> = Vec::new();
+    let mut names: Vec<(String, Vec<[String; 2]>)> = Vec::new();
     for judged in headline.clone().filter(is_skipped).filter(|judged| !is_wide(&judged.series.case)) {
         let case = &judged.series.case;
         let reason = judged.analysis.verdict.reason.as_str();
@@ -183,10 +183,12 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
             .filter(same)
             .all(|other| is_skipped(&other) && other.analysis.verdict.reason == reason);
         let words = case_words(diagnosis, case);
-        let why = match (alone, words.as_str()) {
-            (true, _) | (false, "") => format!("{} ({reason})", placement_words(&case.placement.name)),
-            (false, words) => format!("{words}, {} ({reason})", placement_words(&case.placement.name)),
+        let place = placement_words(&case.placement.name);
+        let what = match (alone, words.as_str()) {
+            (true, _) | (false, "") => place.to_string(),
+            (false, words) => format!("{words}, {place}"),
         };
+        let why = [what, reason.to_string()];
         let name = title_of(diagnosis, case).map_or(case.bench.to_string(), |title| title.title.to_string());
         match names.iter_mut().find(|(other, _)| *other == name) {
             Some((_, list)) if list.contains(&why) => {}
@@ -194,8 +196,19 @@ fn not_measured(diagnosis: &Diagnosis) -> String {
             None => names.push((name, vec![why])),
         }
     }
-    let words = names.iter().map(|(name, list)| format!("{name}: {}", list.join(", ")));
+    let words = names.iter().map(|(name, list)| format!("{name}: {}", with_reasons(list)));
     words.collect::<Vec<_>>().join("; ")
+}
+
+/// Each reason once, behind the last of those in a row that it holds for.
+fn with_reasons(list: &[[String; 2]]) -> String {
+    let same = list.chunk_by(|one, other| one[1] == other[1]);
+    let words = same.map(|same| {
+        let what: Vec<&str> = same.iter().map(|[what, _]| what.as_str()).collect();
+        let reason = same[0][1].strip_prefix("budget: ").unwrap_or(&same[0][1]);
+        format!("{} ({reason})", what.join(", "))
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// More rows than this no page and no reader can bear.

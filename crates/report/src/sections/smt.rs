@@ -10,6 +10,7 @@ use crate::block::{Block, Cell, Section, Table};
 use diagnose::Diagnosis;
 use diagnose::neighbours::{Cost, Row, Tally, VARIANTS, Variant, expectation, neighbour, rows};
 use diagnose::pays::what_pays;
+use diagnose::words::counted;
 use model::Case;
 
 /// Whether a case stands beside another one in this table, and nowhere else.
@@ -37,7 +38,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
-    Some(Section::new("smt", "Busy neighbours and SMT", blocks).about(
+    Some(Section::new("smt", "Busy siblings and SMT", blocks).about(
         "Each call alone, and how many times longer it takes with company. `pays` and \
                  `the same` need the whole 95 % interval of pairs from one pass, at 2 %. `undecided` needs more passes.",
     ))
@@ -46,8 +47,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
 /// Which calls pay, in sentences.
 fn words(diagnosis: &Diagnosis, rows: &[Row]) -> String {
     let mut sentences = vec![match neighbour(&diagnosis.machine, rows) {
-        "SMT sibling" => "The neighbours are the SMT siblings of the measured CPUs.".to_string(),
-        _ => "No SMT: the neighbour is the next core.".to_string(),
+        "SMT sibling" => "Company runs on the SMT siblings of the measured CPUs.".to_string(),
+        _ => "No SMT: company runs on the next core.".to_string(),
     }];
     for (several, class) in [(false, "Single-process calls"), (true, "Calls of several processes")] {
         let tallies = VARIANTS.map(|variant| (variant, Tally::of(rows, several, variant)));
@@ -116,8 +117,8 @@ fn absent(diagnosis: &Diagnosis) -> String {
             None => reasons.push((variant.words(), why, 1)),
         }
     }
-    let cases = |count: usize| if count == 1 { "1 case".to_string() } else { format!("{count} cases") };
-    let said = reasons.into_iter().map(|(what, why, count)| format!("{what}, {} ({why})", cases(count)));
+    let calls = |count: usize| counted(count, "call");
+    let said = reasons.into_iter().map(|(what, why, count)| format!("{what}, {} ({why})", calls(count)));
     said.collect::<Vec<String>>().join("; ")
 }
 
@@ -177,7 +178,7 @@ mod tests {
         );
         let prose = prose(&section);
         for words in
-            ["are the SMT siblings", "1 of 1 pay; 1.60×", "single-process calls are unaffected, as expected"]
+            ["on the SMT siblings", "1 of 1 pay; 1.60×", "single-process calls are unaffected, as expected"]
         {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");
         }
@@ -194,10 +195,10 @@ mod tests {
         let section = section(&made(1, 101.0, 100.0, None)).expect("variants were measured");
         let prose = prose(&section);
         for words in [
-            "No SMT: the neighbour is the next core",
+            "No SMT: company runs on the next core",
             "1 of 1 the same",
             "Nothing was measured with SMT off",
-            "SMT off, 1 case (this machine has no SMT)",
+            "SMT off, 1 call (this machine has no SMT)",
             "SMT on or off is open",
         ] {
             assert!(prose.contains(words), "{words:?} is missing in {prose}");

@@ -54,8 +54,8 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
             blocks,
         )
         .about(format!(
-            "Each cell is compared with the original setting ({}). Each round ran all cells in a new random order, and \
-                 the original setting before every eighth cell. Its changes are drift, and are removed.",
+            "Each cell is compared with the setting before the sweep ({}). Each pass measured all cells in random order, and \
+                 the old setting before every eighth cell. Its changes are drift, and are removed.",
             words::before(swept.sweep)
         )),
     )
@@ -75,7 +75,7 @@ fn without(swept: &EvaluatedSweep) -> Option<String> {
         some => format!(" of {}", some.join("; ")),
     };
     Some(format!(
-        "There is no map{of}: it needs the original setting and one cell, each with two good passes. The findings show \
+        "There is no map{of}: it needs the setting before and one cell, each with two good passes. The findings show \
          what failed."
     ))
 }
@@ -215,7 +215,7 @@ fn map_chart(sweep: &Sweep, charted: &MetricGrid, id: String, title: String) -> 
         cells: region.cells.iter().map(|cell| place(sweep, *cell)).collect(),
     });
     let map = Map {
-        title: format!("{} against the original setting", charted.metric.title),
+        title: format!("{} against the setting before", charted.metric.title),
         unit: "%".into(),
         x: side(&sweep.axes[0]),
         y: sweep.axes.get(1).map(side),
@@ -240,7 +240,7 @@ fn cells(sweep: &Sweep, charted: &MetricGrid) -> Table {
     columns.push(right(&charted.metric.title));
     columns.push(right("against the default"));
     columns.push(right("95 %"));
-    columns.push(right("visits"));
+    columns.push(right("passes"));
     columns.push(column("verdict"));
     columns.push(column("region"));
     let beside: Vec<&Covariate> = BESIDE.into_iter().filter_map(|name| charted.covariate(name)).collect();
@@ -254,7 +254,9 @@ fn cells(sweep: &Sweep, charted: &MetricGrid) -> Table {
         row.push(words(charted.medians[cell].map(|median| figure(median, unit))));
         row.push(words(charted.ratio(cell).map(signed)));
         row.push(words(
-            charted.interval(cell).map(|[low, high]| format!("{} to {}", signed(low), signed(high))),
+            charted
+                .interval(cell)
+                .map(|[low, high]| format!("{} to {}", signed(low).trim_end_matches(" %"), signed(high))),
         ));
         row.push(words(charted.surface.levels[cell].as_ref().map(|level| level.n.to_string())));
         row.push(
@@ -287,7 +289,7 @@ fn regions(sweep: &Sweep, charted: &MetricGrid) -> Table {
             text(words::kind(sweep, region)),
             number(region.cells.len().to_string()),
             text(words::span(sweep, &region.cells)),
-            number(format!("{} to {}", signed(low), signed(high))),
+            number(format!("{} to {}", signed(low).trim_end_matches(" %"), signed(high))),
         ]
     });
     let columns = columns("region | what it does | cells: | where | against the default:");
@@ -364,7 +366,7 @@ fn segment_rows(charted: &MetricGrid, axis: &Axis, cells: &[usize], name: &str) 
             (Kind::Fall, Some(true)) => "rises",
             (Kind::Fall, _) => "falls",
         };
-        vec![text(name), text(format!("{} to {}", end(segment.from), end(segment.to))), text(what)]
+        vec![text(name), text(format!("{}–{}", end(segment.from), end(segment.to))), text(what)]
     };
     segments(&levels).into_iter().map(row).collect()
 }

@@ -75,7 +75,7 @@ const SUBJECTS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// `NUMA (one node)`, `part of disk (not reported)`, `studies`: the subjects of rules that do not
+/// `NUMA (one node)`, `DIMMs in part (not reported)`, `studies`: the subjects of rules that do not
 /// apply.
 pub fn subjects(diagnosis: &Diagnosis, rules: &[&Rule]) -> Vec<String> {
     let own = SUBJECTS.iter().filter(|(_, topics)| rules.iter().any(|rule| topics.contains(&rule.topic)));
@@ -83,15 +83,17 @@ pub fn subjects(diagnosis: &Diagnosis, rules: &[&Rule]) -> Vec<String> {
         let fired = diagnosis.findings.iter().filter_map(|finding| diagnose::topic(&finding.rule));
         diagnosis.clean.iter().map(|rule| rule.topic).chain(fired).any(|topic| topics.contains(&topic))
     };
-    own.map(|(subject, topics)| match reason(subject, diagnosis) {
-        "" => subject.to_string(),
-        reason if looked(topics) => format!("part of {subject} ({reason})"),
-        reason => format!("{subject} ({reason})"),
+    own.map(|(subject, topics)| {
+        let part = if looked(topics) { " in part" } else { "" };
+        match reason(subject, diagnosis) {
+            "" => format!("{subject}{part}"),
+            reason => format!("{subject}{part} ({reason})"),
+        }
     })
     .collect()
 }
 
-/// What the rules of a subject would need; empty of studies, which have commands of their own.
+/// Why the rules of a subject did not look; empty where it was only not measured.
 fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
     let machine = &diagnosis.machine;
     let is_guest = matches!(machine.hypervisor, Hypervisor::Guest(_));
@@ -104,7 +106,7 @@ fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
         "clock" | "DIMMs" => "not reported",
         "SMT" if machine.cpus.cores.iter().flatten().all(|core| core.cpus.len() < 2) => {
             if is_guest {
-                "no siblings shown"
+                "no siblings reported"
             } else {
                 "no siblings"
             }
@@ -112,13 +114,11 @@ fn reason(subject: &str, diagnosis: &Diagnosis) -> &'static str {
         "NUMA" if machine.nodes.len() < 2 => "one node",
         "topology" if machine.cpus.online.len() < 2 => "one CPU",
         "topology" if machine.llc_groups().is_none_or(|groups| groups.len() < 2) => "one L3",
-        "disk" if !measured("disk.") => "not tested",
-        "disk" => "not reported",
-        "network" if !measured("network.") => "not tested",
+        "disk" if measured("disk.") => "not reported",
+        "network" if !measured("network.") => "",
         "network" if !diagnosis.series.iter().any(key_figures::is_between_hosts) => "loopback",
-        "studies" => "",
         "other work" if machine.limits.groups_above == Some(true) => "groups above unseen",
-        _ => "not measured",
+        _ => "",
     }
 }
 
@@ -145,9 +145,7 @@ mod tests {
         diagnosis.machine.cpus.cores = None;
         let all: Vec<&Rule> = diagnose::rules().collect();
         let text = subjects(&diagnosis, &all).join(", ");
-        for part in
-            ["SMT (no siblings shown)", "NUMA (one node)", "DIMMs (guest)", "network (not tested)", "studies"]
-        {
+        for part in ["SMT (no siblings reported)", "NUMA (one node)", "DIMMs (guest)", "network", "studies"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
         assert!(!text.contains("studies ("), "{text}");

@@ -56,19 +56,17 @@ pub fn conclusion(diagnosis: &Diagnosis) -> Vec<String> {
 
 /// The index of a number of copies, free and pinned.
 pub fn index_words(scores: &Scores) -> Option<String> {
-    let forms = Form::ALL.into_iter().filter_map(|form| {
-        let judged = scores.context(form)?;
-        let score = scores.index(form).ok()?;
+    let index = |form: Form| scores.context(form).and_then(|_| scores.index(form).ok());
+    let free = index(Form::Classic).map(|score| {
         let range = score.interval.map_or(String::new(), |own| format!(" ({:.0}–{:.0})", own.low, own.high));
-        let place = match form {
-            Form::Classic => String::new(),
-            form => format!(" with context switching on {}", place(form, judged, scores.copies)),
-        };
-        Some(format!("{:.0}{range}{place}", score.value))
+        format!("index {:.0}{range}.", score.value)
     });
-    let forms: Vec<String> = forms.collect();
-    let copies = copies_words(scores.copies);
-    (!forms.is_empty()).then(|| format!("The index of {copies} is {}.", forms.join(", ")))
+    let pinned = [(Form::Pinned, "one CPU"), (Form::TwoCpus, "two CPUs")].into_iter();
+    let pinned = pinned.filter_map(|(form, place)| Some(format!("on {place} {:.0}", index(form)?.value)));
+    let pinned: Vec<String> = pinned.collect();
+    let pinned = (!pinned.is_empty()).then(|| format!("With context switching {}.", pinned.join(", ")));
+    let said: Vec<String> = [free, pinned].into_iter().flatten().collect();
+    (!said.is_empty()).then(|| format!("{}: {}", copies_words(scores.copies), said.join(" ")))
 }
 
 /// `1 copy`, `4 copies`.
@@ -159,28 +157,18 @@ fn columns(copies: i64) -> Vec<crate::block::Column> {
 /// The tests, context switching in each of its placements under the other.
 fn rows(scores: &Scores) -> Vec<Vec<Cell>> {
     let mut rows = Vec::new();
-    let pinned =
-        || [Form::Pinned, Form::TwoCpus].into_iter().filter_map(|form| Some((form, scores.context(form)?)));
+    let pinned = || [Form::Pinned, Form::TwoCpus].into_iter().filter_map(|form| scores.context(form));
     for (test, judged) in scores.tests() {
         rows.push(row(test.title, test.unit, judged));
         if test.name == CONTEXT {
-            rows.extend(pinned().map(|(form, judged)| row(the_same(form), test.unit, judged)));
+            rows.extend(pinned().map(|judged| row("  the same test", test.unit, judged)));
         }
     }
     if scores.context(Form::Classic).is_none() {
-        let own = pinned().filter_map(|(_, judged)| Some((of_bench(&judged.series.case.bench)?, judged)));
+        let own = pinned().filter_map(|judged| Some((of_bench(&judged.series.case.bench)?, judged)));
         rows.extend(own.map(|(test, judged)| row(test.title, test.unit, judged)));
     }
     rows
-}
-
-/// How a row that repeats a test elsewhere begins; its placement stands beside it.
-fn the_same(form: Form) -> &'static str {
-    match form {
-        Form::Classic => "  the same, free",
-        Form::Pinned => "  the same, on one CPU",
-        Form::TwoCpus => "  the same, on two CPUs",
-    }
 }
 
 /// Where the tasks of each copy are; two CPUs always by their class.
@@ -272,10 +260,11 @@ impl ScoreEstimate {
 fn context_words(scores: &Scores) -> Option<String> {
     let (one, two) = (scores.context(Form::Pinned)?, scores.context(Form::TwoCpus)?);
     let free = scores.context(Form::Classic).and_then(ScoreEstimate::of);
-    Some(placed_words(
-        ScoreEstimate::of(one)?,
-        (ScoreEstimate::of(two)?, &two.series.case.placement.name),
-        free,
+    let two = (ScoreEstimate::of(two)?, two.series.case.placement.name.as_ref());
+    Some(format!(
+        "With {}, {}",
+        copies_words(scores.copies),
+        placed_words(ScoreEstimate::of(one)?, two, free)
     ))
 }
 
@@ -288,28 +277,34 @@ fn placed_words(
     let (ratio, low, high) = (one.at / two.at, one.low / two.high, one.high / two.low);
     if low <= 1.0 && high >= 1.0 || (1.0 / ALIKE..ALIKE).contains(&ratio) {
         return format!(
-            "Context switching scores the same on {here} and on {there} ({low:.2}–{high:.2} \
-                 times): the scheduler's placement decides nothing here."
+            "context switching scores the same on {here} and on {there} ({low:.2}–{high:.2} ×): placement \
+             decides nothing here."
         );
     }
-    let (more, times, low, high) =
-        if ratio < 1.0 { (there, 1.0 / ratio, 1.0 / high, 1.0 / low) } else { (here, ratio, low, high) };
+    let (more, less, times, low, high) = if ratio < 1.0 {
+        (there, here, 1.0 / ratio, 1.0 / high, 1.0 / low)
+    } else {
+        (here, there, ratio, low, high)
+    };
     let least = one.low.min(two.low);
     let most = one.high.max(two.high);
     let off = |own: &ScoreEstimate, free: &ScoreEstimate| (free.at / own.at).ln().abs();
     let shown = match free {
         None => String::new(),
         Some(free) if free.high * ALIKE < least => {
-            ". Here it lies below both, and neither explains it".into()
+            " The free score lies below both, and neither explains it.".into()
         }
-        Some(free) if free.low > most * ALIKE => ". Here it lies above both, and neither explains it".into(),
-        Some(free) if off(&one, &free) < off(&two, &free) => format!(". Here it is nearest to {here}"),
-        Some(_) => format!(". Here it is nearest to {there}"),
+        Some(free) if free.low > most * ALIKE => {
+            " The free score lies above both, and neither explains it.".into()
+        }
+        Some(free) if off(&one, &free) < off(&two, &free) => {
+            format!(" The free score is nearest to {here}.")
+        }
+        Some(_) => format!(" The free score is nearest to {there}."),
     };
     format!(
-        "Context switching scores {times:.2} times as high on {more} ({low:.2}–{high:.2}). \
-                 The scheduler's placement decides which of the two the classic score shows{shown}. A high score on one \
-                 CPU is no merit: the woken task waits until the other one sleeps."
+        "context switching scores {times:.2} × as high on {more} as on {less} ({low:.2}–{high:.2}).{shown} A higher \
+         score is not a better host: on one CPU the woken task must wait until its waker sleeps."
     )
 }
 
@@ -363,15 +358,18 @@ mod tests {
             (300.0, 309.0, 300.0, "decides nothing here"),
             (700.0, 100.0, 690.0, "nearest to one CPU"),
             (700.0, 100.0, 110.0, "nearest to two CPUs that share an L3"),
-            (700.0, 100.0, 20.0, "it lies below both"),
-            (700.0, 100.0, 1800.0, "it lies above both"),
+            (700.0, 100.0, 20.0, "score lies below both"),
+            (700.0, 100.0, 1800.0, "score lies above both"),
         ] {
             assert!(words(one, two, free).contains(about), "{}", words(one, two, free));
         }
-        assert!(words(700.0, 100.0, 690.0).contains("7.00 times as high on one CPU (6.73–7.29)"));
+        assert!(
+            words(700.0, 100.0, 690.0)
+                .contains("7.00 × as high on one CPU as on two CPUs that share an L3 (6.73–7.29)")
+        );
         assert!(
             words(100.0, 700.0, 690.0)
-                .contains("7.00 times as high on two CPUs that share an L3 (6.73–7.29)")
+                .contains("7.00 × as high on two CPUs that share an L3 as on one CPU (6.73–7.29)")
         );
     }
 }

@@ -36,7 +36,7 @@ impl Legend {
         let fixed = [
             (map.has(CellMark::Best), Sign::Star, "best"),
             (map.has(CellMark::AsGood), Sign::Dot, "as good as the best"),
-            (map.own().is_some(), Sign::Ring, "the machine's own setting"),
+            (map.own().is_some(), Sign::Ring, "the setting before"),
             (map.has_gaps(), Sign::Gap, "not measured"),
         ];
         signs.extend(fixed.into_iter().filter(|(is, ..)| *is).map(|(_, sign, words)| (sign, words.into())));

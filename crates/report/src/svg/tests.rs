@@ -193,7 +193,7 @@ fn marks_stand_at_their_cells() {
             "flat",
             "best",
             "as good as the best",
-            "the machine&#39;s own setting",
+            "the setting before",
             "not measured"
         ]
     );

@@ -41,11 +41,11 @@ pub(super) fn findings(screen: &Screen, most: usize, style: Style) -> Vec<String
     all
 }
 
-/// Columns of the topics of these findings, with the space behind them.
+/// Columns of the topics of these findings, with two blanks behind the longest.
 pub fn topic_width(findings: &[FindingLine]) -> usize {
-    const USUAL: usize = 11;
+    const USUAL: usize = 12;
     let longest = findings.iter().map(|line| line.topic.chars().count()).max().unwrap_or(0);
-    longest.max(USUAL) + 1
+    USUAL.max(longest + 2)
 }
 
 /// A finding in lines; its topic fills `wide` columns.
@@ -116,7 +116,7 @@ pub(super) fn checks(screen: &Screen, style: Style) -> Vec<String> {
         all.extend(text.iter().enumerate().map(|(at, line)| format!("{}{line}", begun(at))));
     }
     if !screen.not_applicable.is_empty() {
-        let text = format!("do not apply: {}", screen.not_applicable.join(", "));
+        let text = format!("not tested: {}", screen.not_applicable.join(", "));
         all.push(String::new());
         all.extend(
             lines(&text, style.width.saturating_sub(2))

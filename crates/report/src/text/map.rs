@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(
             shown,
             "  Hackbench\n    -12.3*    0.0·o     –\n          1       2       3\n    m\n  time, %; * best; · as good as \
-             the best; – not measured; o the machine's own\n  setting\n"
+             the best; – not measured; o the setting before\n"
         );
         let ascii = super::render(&chart(one), Style { unicode: false, ..PLAIN });
         assert!(ascii.is_ascii(), "{ascii}");

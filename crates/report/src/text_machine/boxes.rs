@@ -214,7 +214,7 @@ impl<'a> Drawing<'a> {
                 let sizes: Vec<u64> = ids.iter().filter_map(|id| self.memory(id)).collect();
                 let range = match (sizes.iter().min(), sizes.iter().max()) {
                     (Some(low), Some(high)) if size(*low) == size(*high) => format!(", {} each", size(*low)),
-                    (Some(low), Some(high)) => format!(", {} to {}", size(*low), size(*high)),
+                    (Some(low), Some(high)) => format!(", {}–{}", size(*low), size(*high)),
                     _ => String::new(),
                 };
                 format!("node ({}{range})", plain(&ids.to_string(), 24))

@@ -280,7 +280,7 @@ pub(super) fn frequencies(machine: &Machine) -> Option<String> {
         _ => sets(&told.governors).map(|sets| format!("governors {sets}")),
     };
     let range = match (told.min_khz, told.max_khz) {
-        (Some(low), Some(high)) => Some(format!("{} to {}", frequency(low), frequency(high))),
+        (Some(low), Some(high)) => Some(format!("{:.2}–{:.2} GHz", low as f64 / 1e6, high as f64 / 1e6)),
         (None, Some(high)) => Some(format!("up to {}", frequency(high))),
         _ => None,
     };

@@ -55,7 +55,7 @@ pub fn screen(machine: &Machine) -> Screen {
             "Nothing in the collected files would disturb measurements. They do not show the host's present load."
                 .to_string()
         }
-        Readiness::Ready => "Found nothing that will disturb measurements.".to_string(),
+        Readiness::Ready => "No setting and no load of this host disturbs measurements.".to_string(),
     };
     let clean = if in_doubt.is_empty() { readiness::clean(machine) } else { Vec::new() };
     let clean = (!clean.is_empty()).then(|| format!("{}.", capital(&clean.join(", "))));
@@ -123,7 +123,7 @@ fn table(machine: &Machine) -> Table {
         if machine.archive.is_some() {
             vec![column("that host"), column("as its files report it")]
         } else {
-            vec![column("this host"), column("as the kernel and the firmware report it")]
+            vec![column("host"), column("as the kernel and the firmware report it")]
         },
         facts.into_iter().filter_map(row),
     )

@@ -90,7 +90,7 @@ impl Sentence {
         self.times_words(self.kept(free))
     }
 
-    /// `4.0 more (3.8 to 4.3)`: how many units of work fit beside the `load` units that are
+    /// `4.0 more (3.8–4.3)`: how many units of work fit beside the `load` units that are
     /// today's, with this share kept free.
     pub fn further_words(&self, load: f64, free: f64) -> String {
         let keep = 1.0 - free;
@@ -105,7 +105,8 @@ impl Sentence {
         let (word, lo, mid, hi) = if mid < 0.0 { ("less", -hi, -mid, -lo) } else { ("more", lo, mid, hi) };
         let [least, value, most] = [lo, mid, hi].map(words);
         match (self.known, lo.is_finite(), hi.is_finite()) {
-            (true, true, true) => format!("{value} {word} ({least} to {most})"),
+            (true, true, true) if lo < 0.0 => format!("{value} {word} ({least} to {most})"),
+            (true, true, true) => format!("{value} {word} ({least}–{most})"),
             (true, true, false) => format!("{value} {word} ({least} or more)"),
             _ => format!("{value} {word}"),
         }
@@ -219,10 +220,10 @@ mod tests {
         assert!(alone.words().contains("80 % are used; work can grow to 1.25 times today's; CPU% promises"));
         assert_eq!(alone.agrees(1.0), None);
         let example = sentence(0.3, 0.6, 0.59, 0.61);
-        assert_eq!(example.further_words(6.0, 0.0), "4.0 more (3.8 to 4.2)");
+        assert_eq!(example.further_words(6.0, 0.0), "4.0 more (3.8–4.2)");
         assert_eq!(example.further_words(6.0, 0.4), "0.0 more (-0.1 to 0.2)");
-        assert_eq!(example.further_words(1200.0, 0.0), "800 more (760 to 840)");
-        assert_eq!(example.further_words(1200.0, 0.5), "200 less (180 to 220)");
+        assert_eq!(example.further_words(1200.0, 0.0), "800 more (760–840)");
+        assert_eq!(example.further_words(1200.0, 0.5), "200 less (180–220)");
         assert_eq!((Sentence::of(0.0, 0.0, None), Sentence::of(0.1, f64::NAN, None)), (None, None));
         let half = sentence(0.5, 0.8, 0.78, 0.82);
         assert_eq!(

@@ -43,7 +43,7 @@ pub fn report() -> Report {
     ];
     sections[4].blocks.push(Block::Table(numbers(&mut noise, true)));
     Report {
-        title: "vm-17: standard evaluation".to_owned(),
+        title: "vm-17: standard run".to_owned(),
         machine: "KVM guest, 2 × AMD EPYC 9354, 32 cores, 64 CPUs, 256 GiB, Linux 6.12.48".to_owned(),
         subtitle: "profile standard · 2026-11-20 14:03 UTC · 8 min 12 s · seed 4711".to_owned(),
         checks: checks(),

@@ -186,7 +186,7 @@ fn job_measures_a_rejected_node_again_until_its_runs_confirm_it() {
             break;
         }
         assert!(id < 9 && left.exit == 4 && !left.is_drained, "{id}: {}", left.said);
-        assert!(left.said.contains(": CANNOT TELL: "), "{}", left.said);
+        assert!(left.said.contains(": UNDECIDED: "), "{}", left.said);
         assert!(left.sent.starts_with("-w n1 --begin=now+30minutes "), "{}", left.sent);
         node.half_an_hour_later();
     }
@@ -202,7 +202,7 @@ fn job_measures_a_rejected_node_again_until_its_runs_confirm_it() {
     fs::remove_dir_all(stage.path("runs")).expect("removed");
     fs::write(stage.path("runs"), "").expect("written");
     let left = node.job(&missed, 12);
-    assert!(left.exit == 4 && left.said.contains("CANNOT TELL") && !left.is_drained, "{}", left.said);
+    assert!(left.exit == 4 && left.said.contains("UNDECIDED") && !left.is_drained, "{}", left.said);
     assert_eq!(left.sent, "");
     assert!(!names(stage.folder.path()).iter().any(|name| name.starts_with("tmp.")));
     let mode = fs::metadata(recipe("slurm/assay-drain")).expect("a file").permissions().mode();
@@ -256,7 +256,7 @@ fn real_slurm_drains_the_rejected_node_alone() {
         println!("drained {:.1} s after the verdict: {reason}", seconds(begin));
         assert!(reason.contains(wanted), "{reason}");
     };
-    drained("Reason=assay: REJECT: whole machine");
+    drained("Reason=assay: REJECT: whole host");
     // A job for it waits; resumed it stays so, though the verdict is there.
     cluster.submit("node2", "whole.toml").expect(0);
     std::thread::sleep(Duration::from_secs(5));

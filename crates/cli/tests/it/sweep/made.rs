@@ -270,9 +270,7 @@ fn a_sweep_in_which_all_fails_has_no_map_and_says_how_to_try_a_cell_again() {
     );
     let page = fs::read_to_string(out.path().join("report.html")).expect("a page");
     assert!(
-        page.contains(
-            "There is no map: it needs the original setting and one cell, each with two good passes"
-        )
+        page.contains("There is no map: it needs the setting before and one cell, each with two good passes")
     );
     page_is_whole(out.path());
     // What is advised is a sweep of that cell.

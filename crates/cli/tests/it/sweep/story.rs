@@ -229,6 +229,6 @@ fn the_published_surface_gives_the_published_regions_and_compromise() {
     let screen = composed.screen.as_ref().expect("a first screen");
     let shown = report::text::screen::render(screen, Default::default(), &[], style);
     let first = shown.find("For throughput: min_granularity 15 ms to 20 ms, wakeup_granularity 6 ms to 8 ms");
-    let map = shown.find("against the original setting, %").expect("the map");
+    let map = shown.find("against the setting before, %").expect("the map");
     assert!(first.is_some_and(|first| first < map), "{shown}");
 }

@@ -33,7 +33,7 @@ pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     if !absent.is_empty() {
         blocks.push(Block::Prose(format!("not tested: {absent}")));
     }
-    Some(Section::new(ID, "What CPU% hides", blocks).about(
+    Some(Section::new(ID, "Real core use beside CPU%", blocks).about(
         "Fixed work at rising load, on one CPU, on two threads of one core, on separate \
                  cores. CPU% is the kernel's: 100 % minus idle time.",
     ))
@@ -71,7 +71,9 @@ fn words(study: &Study) -> String {
         sentences.push(format!("Only the kind {} was measured: other work may differ.", only.kind));
     }
     sentences.push(match study.no_ipc {
-        Some(why) => format!("IPC is not available: {why}. Work per second of CPU time replaces it."),
+        Some(why) => {
+            format!("No IPC ({}). Work per second of CPU time replaces it.", why.replace(": ", ", "))
+        }
         None => "The CPU counts IPC in user space.".to_string(),
     });
     sentences.join(" ")

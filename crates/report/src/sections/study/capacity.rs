@@ -67,8 +67,9 @@ fn by_kind(study: &Study) -> Option<String> {
     let adds = || study.seconds.iter().map(|second| second.found.throughput.value.mid - 1.0);
     let (least, most) = (adds().reduce(f64::min)?, adds().reduce(f64::max)?);
     (study.smt && study.seconds.len() > 1).then(|| {
+        let to = if least < 0.0 { " to " } else { "–" };
         let [least, most] = [least, most].map(|share| format!("{:.0}", 100.0 * share));
-        format!("By kind of work it adds {least} to {most} %.")
+        format!("By kind of work it adds {least}{to}{most} %.")
     })
 }
 

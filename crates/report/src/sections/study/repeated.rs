@@ -35,7 +35,7 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
         _ => ("RUNS SCATTER", Tone::Care),
     };
     let unit = &main.series.metric.unit;
-    let mut said = format!("{} runs took {} to {}", values.len(), figure(least, unit), figure(most, unit),);
+    let mut said = format!("{} runs took {}–{}", values.len(), figure(least, ""), figure(most, unit));
     if let Some(cv) = cv {
         said.push_str(&format!(" and scatter by {}", cv_words(cv, values.len())));
     }

@@ -1,5 +1,5 @@
-//! The UnixBench index (`assay unixbench`). Words: `INDEX 602`, `INDEX 602, OF 4 COPIES 1310`; `NO
-//! INDEX` where a test is missing.
+//! The UnixBench index (`assay unixbench`). Words: `INDEX 602`, `INDEX 602 (1 COPY), 1310 (4
+//! COPIES)`; `NO INDEX` where a test is missing.
 
 use super::super::{column, number, right, text, unixbench};
 use super::Answer;
@@ -13,18 +13,19 @@ pub fn answer(diagnosis: &Diagnosis) -> Option<Answer> {
     let all = scores(&diagnosis.series);
     let with_tests = || all.iter().filter(|scores| scores.tests().next().is_some());
     with_tests().next()?;
-    let known: Vec<String> = with_tests()
-        .filter_map(|scores| Some((scores.copies, scores.index(Form::Classic).ok()?.value)))
-        .map(|(copies, value)| match copies {
-            1 => format!("{value:.0}"),
-            copies => format!("OF {copies} COPIES {value:.0}"),
-        })
-        .collect();
+    let known =
+        with_tests().filter_map(|scores| Some((scores.copies, scores.index(Form::Classic).ok()?.value)));
+    let known: Vec<(i64, f64)> = known.collect();
     let missing = with_tests().find_map(|scores| scores.index(Form::Classic).err());
     let (word, tone) = if known.is_empty() {
         ("NO INDEX".to_string(), Tone::Care)
     } else {
-        (format!("INDEX {}", known.join(", ")), Tone::Strong)
+        let word = |(copies, value): &(i64, f64)| match (copies, known.len()) {
+            (1, 1) => format!("{value:.0}"),
+            _ => format!("{value:.0} ({})", unixbench::copies_words(*copies).to_uppercase()),
+        };
+        let words: Vec<String> = known.iter().map(word).collect();
+        (format!("INDEX {}", words.join(", ")), Tone::Strong)
     };
     let why = missing.filter(|_| known.is_empty()).map(|why| super::sentence(&why));
     let said = all.iter().filter_map(unixbench::index_words).chain(why);

@@ -81,7 +81,7 @@ fn data(study: &Study) -> Table {
         .collect();
     let mut columns = vec![column("placement"), right("level")];
     columns.extend(there.iter().map(|(_, title)| right(title)));
-    columns.extend([right("core used, by the yield"), column("verdict")]);
+    columns.extend([right("core used"), column("verdict")]);
     let s = study.main().map(|second| second.found.throughput.value);
     let mut rows = Vec::new();
     for arm in &study.arms {
@@ -266,17 +266,18 @@ fn gap(study: &Study) -> Option<Chart> {
         joined: true,
     };
     let found = study.gap()?;
+    let points = |share: f64| percent(share).trim_end_matches(" %").to_string();
     let interval = found
         .interval
-        .map_or(String::new(), |between| format!(" ({} to {})", percent(between.low), percent(between.high)));
+        .map_or(String::new(), |between| format!(" ({}–{})", points(between.low), points(between.high)));
     let columns = vec![right("CPU%"), right("share of the capacity"), right("ahead of CPU%")];
     chart(
         "gap",
         "Work done minus CPU%",
         format!(
-            "Share of the capacity in use minus CPU%: at most {}{interval} at {} CPU. {}",
-            percent(found.gap),
-            percent(found.at),
+            "Share of the capacity in use, less CPU%: at most {} points{interval}, at CPU% {}. {}",
+            points(found.gap),
+            points(found.at),
             if study.smt {
                 "One thread of the core up to full load; from there in a straight line to both at full load."
             } else {
