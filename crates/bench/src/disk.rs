@@ -71,7 +71,7 @@ const ENGINE: Param = Param::choice(
     &["uring", "polled", "psync"],
 );
 const TIME: Param = Param::int(SECONDS, "seconds of each point, if not the profile's", 1..=3600);
-const BLOCK: Param = Param::int(ids::param::BLOCK, "bytes of each I/O", 512..=1 << 26);
+const BLOCK: Param = Param::bytes(ids::param::BLOCK, "bytes of each I/O", 512..=1 << 26);
 const DEPTH: Param = Param::int(ids::param::DEPTH, "I/Os in flight of each job", 1..=1024);
 /// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
 const JOBS: Param = Param::int(

@@ -29,7 +29,7 @@ const METRICS: &[Metric] = &[
 
 const PARAMS: &[Param] = &[
     Param::choice(CACHE, "in the page cache (warm) or dropped from it (cold)", &["warm", "cold"]),
-    Param::int(BYTES, "bytes of the file", 512..=1 << 46),
+    Param::bytes(BYTES, "bytes of the file", 512..=1 << 46),
 ];
 
 const CURVE: View = log_curve(BYTES);

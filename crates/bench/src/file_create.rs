@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         per_second(ids::metric::CREATE, "files created a second"),
         per_second(ids::metric::DELETE, "files removed a second"),
     ],
-    params: &[Param::int(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
+    params: &[Param::bytes(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
     view: &curve(ids::param::BYTES),
     cases,
     points: size_points,

@@ -28,7 +28,7 @@ const BANDWIDTH: Benchmark = Benchmark {
         value(ids::metric::NET, "bandwidth without copying", "GB/s", Better::Higher),
         OCCUPANCY,
     ],
-    params: &[Param::int(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
+    params: &[Param::bytes(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
     view: &log_curve(ids::param::MESSAGE),
     cases,
     points,

@@ -30,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            note(ids::metric::HANDED_OVER, "turns that follow another task's", ""),
+            note(ids::metric::HANDED_OVER, "share of turns that follow another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,

@@ -33,7 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ],
     params: &[
         Param::choice(ids::param::OP, "operation on the memory", &OP_NAMES),
-        Param::int(ids::param::BYTES, "block of each task, bytes", 512..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block of each task, bytes", 512..=1 << 46),
         Param::int(ids::param::LLC, "number of the last-level cache", 0..=1 << 16),
         Param::int(ids::param::NODE, "NUMA node", 0..=1 << 16),
     ],

@@ -20,9 +20,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Core to core",
     about: "Time for one cache line to go from one CPU to another. It is half of a round trip between two spinning \
             processes.",
-    reading: "Lower is better. SMT siblings take 5–15 ns, a cluster or shared L3 20–70, large meshes up to 90. Other L3s \
-              of a package take 80–150, other packages 120–300. Pairs below 20 ns that the kernel does not report as \
-              siblings share a core, as in some guests. A slow row or column is a core with a low clock or other \
+    reading: "Lower is better. SMT siblings take 5–15 ns, a cluster or shared L3 20–70, large meshes up to 90. \
+              Other L3s of a package take 80–150, other packages 120–300. Pairs below 20 ns that the kernel does not \
+              report as siblings share a core, as in some guests. A slow row or column is a core with a low clock or other \
               work. Memory next to `from` is faster if `from` is near.",
     method: "Each process waits for the number that it expects and stores the next, with plain loads and stores and \
              no pause. Each ordered pair has its own line, which `from` touches first, so it lies on that node. The \

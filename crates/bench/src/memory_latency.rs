@@ -29,10 +29,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
         Param::choice(ids::param::ORDER, "order of the lines", &["random", "page-random", "stride"]),
-        Param::int(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
+        Param::bytes(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
         Param::choice(ids::param::PACE, "idle time before each load", &["spaced"]),
         Param::choice(ids::param::CACHES, "content of the caches before", &["cold"]),
-        Param::int(ids::param::BYTES, "block size, bytes", 1024..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block size, bytes", 1024..=1 << 46),
     ],
     view: &log_curve(ids::param::BYTES),
     cases,

@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
-        Param::int(ids::param::BYTES, "block size, bytes", 1 << 20..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block size, bytes", 1 << 20..=1 << 46),
         Param::choice(ids::param::AFTER, "CPU that read another block before", &AFTER),
     ],
     from: Depth::Standard,

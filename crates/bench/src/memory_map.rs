@@ -48,8 +48,8 @@ const MAP: Benchmark = Benchmark {
             some memory is slower.",
     reading: "Equal chunks mean that all memory uses equally many channels. Two speeds that repeat in every round \
               come from uneven DIMMs, or from a host that uses two page sizes or nodes. A process then runs at the \
-              speed of the chunk it got. The report names the smallest second speed that the noise would have let \
-              through.",
+              speed of the chunk it got. The report names the smallest second speed that would have been \
+              seen.",
     method: "Assay takes as much free memory as it may, in contiguous chunks bound to the node, on huge pages if \
              possible. The cores that read it also write it first; nothing is pushed into swap. All cores read the \
              same chunk, each from another part, in rounds of random order; the first round does not count. \

@@ -55,7 +55,7 @@ const STREAMS: Param = Param::int(
     "connections at once (TCP: one task for each CPU; UDP: one for each stream)",
     1..=128,
 );
-const BYTES: Param = Param::int(ids::param::BYTES, "message size, bytes", 16..=1 << 20);
+const BYTES: Param = Param::bytes(ids::param::BYTES, "message size, bytes", 16..=1 << 20);
 const DEPTH: Param = Param::int(ids::param::DEPTH, "requests in flight", 1..=1024);
 const PROTOCOL: Param = Param::choice(ids::param::PROTOCOL, "what carries the messages", &["tcp", "udp"]);
 const ARM: Param = Param::choice(ids::param::ARM, "what the experiment changes", &ARMS);
@@ -212,9 +212,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "What limits TCP bandwidth. One pass changes one thing at a time (arm) and measures how the bandwidth \
                 follows.",
         reading: "If burning CPU costs bandwidth at one end only, that end's CPU is the limit. If larger buffers \
-                  carry more, the window is. If nothing matters, 90 % arrives whole and UDP loses the excess, it is \
-                  the link or a shaper. A shaper lets the start run faster (`later`). The finding network-bottleneck \
-                  names the limit and which arms do not separate two causes.",
+                  carry more, the window is. The link or a shaper is the limit if no \
+                  change matters: 90 % of the rate then arrives without loss, and UDP above the rate is lost. A shaper \
+                  lets the start run faster (`later`). The finding network-bottleneck names the limit, or the two \
+                  causes that remain.",
         method: "Fresh connections send in several rounds. The arms are plain, 30 % of CPU burnt at sender or \
                  receiver, and four streams. Socket buffers are four times as large or a quarter; messages are \
                  small. Pacing is half and 90 % of the plain rate; UDP sends at 1.2 times it. `later` compares the \

@@ -99,8 +99,8 @@ const PLAIN: Benchmark = Benchmark {
     reading: "Load 100 is the capacity of these CPUs; more is better. `attainment` is events for each percent of \
               CPU. If half the load costs more than half the CPU, a fixed part is paid at any rate. If it costs \
               less, CPU% hides that the second half costs more, as on two threads of one core. Two cores (same-llc) \
-              are the control for two threads of one core. Plan below load 100, never from CPU% at light load. `achieved` below 100 %, \
-              or growing `late`, means that other work used these CPUs.",
+              are the control for two threads of one core (smt-sibling). Plan below load 100, never from CPU% at \
+              light load. `achieved` below 100 %, or growing `late`, means that other work used these CPUs.",
     method: "A standalone Flink cluster runs on loopback. The TaskManager is pinned to the placement's CPUs, with \
              one slot for each, the serial collector and a fixed heap. JobManager and driver use other CPUs if there \
              are any. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced in its source. It \

@@ -72,7 +72,7 @@ pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "rest of the wake-up
 pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches in a round", "");
 pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
 pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");
-pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
+pub const AFFINE: Metric = note(ids::metric::AFFINE, "share of wake-ups that considered the waker's CPU", "");
 
 /// The metrics of a row that measures a pair: its headline, then all that stands with it.
 pub const fn metrics(headline: Metric) -> [Metric; 12] {

@@ -103,7 +103,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of Geekbench 4, 5 and 6 as text, also in what yabs.sh prints");
+tool!(FORM, "Geekbench 4, 5 and 6: text, also as printed by yabs.sh");
 
 const ONE: &[Setting] = &[param("cores", "single")];
 const ALL: &[Setting] = &[param("cores", "multi")];

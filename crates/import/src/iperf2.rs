@@ -13,7 +13,7 @@ use crate::kit::lines::{adds, begins, ignored};
 use model::Better;
 use model::vocabulary::network as ids;
 
-pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("iperf 2 result");
 const REMARK: &str = "iperf 2 does not report where its threads ran";

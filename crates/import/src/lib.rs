@@ -66,7 +66,7 @@ impl fmt::Display for Format {
 
 /// A tool whose results can be read.
 struct Tool {
-    /// What its files are called in a list of all that can be read.
+    /// Name in the list of formats.
     files: &'static str,
     /// How its files begin that are JSON from the first byte on, without blanks.
     json: &'static [&'static str],
@@ -208,11 +208,11 @@ pub fn is_json(begin: &[u8]) -> bool {
     TOOLS.iter().flat_map(|tool| tool.json).any(|first| marks.starts_with(first.as_bytes()))
 }
 
-/// What can be read, in words: a line each tool.
+/// The formats that can be read, one line for each tool.
 pub fn known() -> impl Iterator<Item = String> {
     TOOLS.iter().map(|tool| {
         if tool.documented {
-            format!("{} (from documentation, which concludes nothing)", tool.files)
+            format!("{} (known from documentation only: shown, not judged)", tool.files)
         } else {
             tool.files.to_string()
         }

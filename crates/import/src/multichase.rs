@@ -7,8 +7,7 @@ use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool =
-    Tool::of("results of multichase, and of pingpong and fairness beside it", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("multichase, pingpong and fairness", is_one, |text| Ok(read(text)));
 
 const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");

@@ -62,7 +62,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of multiload");
+tool!(FORM, "multiload");
 
 const BENCH: &str = "memory.multiload";
 

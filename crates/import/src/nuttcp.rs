@@ -11,8 +11,7 @@ use crate::kit::lines::{adds, ahead, ignored, once, within};
 use model::vocabulary::network as ids;
 use model::{Better, Value, units};
 
-pub(crate) const TOOL: Tool =
-    Tool::of("results of nuttcp (words and -fparse)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("nuttcp (words and -fparse)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("nuttcp result");
 const REMARK: &str =

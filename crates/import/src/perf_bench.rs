@@ -67,7 +67,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
+tool!(FORM, "perf bench: mem, syscall, futex and epoll");
 
 fn check(run: &Run, notes: &mut Notes) {
     if run.hit("done").is_some() {

@@ -11,7 +11,7 @@ use crate::kit::lines::{ahead, begins, ignored, separates, within};
 use model::vocabulary::network as ids;
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool::of("results of qperf", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("qperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("qperf result");
 const REMARK: &str = "qperf prints three digits and does not report where its two ends ran; it prints the message size only with -vv";

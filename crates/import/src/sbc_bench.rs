@@ -74,7 +74,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "summaries of sbc-bench");
+tool!(FORM, "sbc-bench (summary)");
 
 const CORE: &[Setting] = &[param("core", "core"), param("cpu", "cpu")];
 const SIZED: &[Setting] = &[param("core", "core"), param("cpu", "cpu"), point("bytes", "latency.size")];

@@ -12,7 +12,7 @@ use super::cases::{
     BYTES, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device,
 };
 use crate::file::{SHARE_OF_ROOM, directory_of};
-use model::{Case, CpuSet, Pages};
+use model::{Case, CpuSet, Pages, counted};
 use sys::counters::{BlockDevice, why_uncounted};
 use sys::file_map::drop_cached;
 use sys::mapping::Mapping;
@@ -206,11 +206,13 @@ impl Target {
         let (count, mib) = (self.files.len(), self.bytes >> 20);
         let what = match self.is_device {
             true => format!(
-                "{count} region(s) of {mib} MiB of a raw device with unknown content: reads of unwritten or discarded blocks may not touch the medium{}",
+                "{} of {mib} MiB of a raw device with unknown content: reads of unwritten or discarded blocks may not touch the medium{}",
+                counted(count, "region"),
                 self.blank_words()
             ),
             false => format!(
-                "{count} file(s) of {mib} MiB: allocated, filled once with incompressible data, synced"
+                "{} of {mib} MiB: allocated, filled once with incompressible data, synced",
+                counted(count, "file")
             ),
         };
         [what]

@@ -21,7 +21,7 @@ pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads
 pub(super) const HUGE_PAGE_NEAR: Metric =
     note(ids::metric::HUGE_PAGE_NEAR, "near loads of each huge page (0: too few probes)", "ns");
 pub(super) const KEPT: Metric =
-    note(ids::metric::KEPT, "lines still cached after 0.25 ms, in order of time", "");
+    note(ids::metric::KEPT, "share of lines still cached after 0.25 ms, in order of time", "");
 pub(super) const CHUNK_IN_TIME: Metric =
     note(ids::metric::CHUNK_IN_TIME, "regions in the order of probes", "");
 pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "start of each probe", "ms");

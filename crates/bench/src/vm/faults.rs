@@ -45,7 +45,7 @@ pub const POPULATE: Benchmark = Benchmark {
              memory and read as zeros.",
     source: file!(),
     metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "each page by its own fault")],
-    params: &[Param::int(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)],
+    params: &[Param::bytes(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)],
     view: &log_curve(ids::param::BYTES),
     from: Depth::Standard,
     cases: populate_cases,

@@ -31,7 +31,7 @@ use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
     json: &["{\"fioversion\":", "[{\"fioversion\":"],
-    ..Tool::of("results of fio (JSON, text and terse)", is_one, |text| Ok(read(text)))
+    ..Tool::of("fio (JSON, text and terse)", is_one, |text| Ok(read(text)))
 };
 
 const FORMAT: Format = Format("fio result");

@@ -22,7 +22,7 @@ use super::kit::{Log, Results, headlines};
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of iperf3 (JSON and text)",
+    files: "iperf3 (JSON and text)",
     json: &["{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"],
     documented: false,
     is_one,

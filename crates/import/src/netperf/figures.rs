@@ -197,7 +197,7 @@ impl Printed<'_, '_> {
             let derived = (metric == "latency_mean").then(|| self.number("rt_latency")).flatten();
             let Some(us) = self.number(name).or(derived).filter(|us| *us >= 0.0) else { continue };
             let percent = percentile_of(metric).map(|(_, percent)| percent);
-            let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} us")));
+            let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} µs")));
             let better = if metric == "latency_deviation" { Better::Neither } else { Better::Lower };
             self.put(metric, "us", better, few.map_or(Ok(us), Err));
         }

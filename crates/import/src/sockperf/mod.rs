@@ -23,7 +23,7 @@ use super::{Format, Imported, Tool, keyed};
 use figures::meaning;
 use model::Better;
 
-pub(crate) const TOOL: Tool = Tool::of("results of sockperf", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("sockperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sockperf result");
 

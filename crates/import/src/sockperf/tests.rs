@@ -44,7 +44,7 @@ fn percentiles_that_nothing_lies_beyond_are_none() {
     let why = skipped(&found, &key("latency_p99999"));
     assert_eq!(
         why,
-        "fewer than 10 observations lie beyond it (0.1 of 8711): what it prints (828.292 µs) is an extreme value"
+        "fewer than 10 observations beyond the percentile (0.1 of 8711): the printed 828.292 µs is an extreme value"
     );
     // 8.7 of 8711: just too few.
     assert!(skipped(&found, &key("latency_p999")).contains("(8.7 of 8711)"));

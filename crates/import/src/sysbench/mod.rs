@@ -18,7 +18,7 @@ use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool = Tool::of("results of sysbench", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("sysbench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sysbench result");
 const REMARK: &str = "sysbench does not report where its threads ran, and prints latencies to 10 µs";

@@ -16,7 +16,7 @@ use model::vocabulary::unixbench::param::COPIES;
 use model::{Better, Value};
 use stats::unixbench::{Beyond, GROUP, INDEX, TESTS, Test, more_than_copies, of_bench, titled};
 
-pub(crate) const TOOL: Tool = Tool::of("reports of UnixBench", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("UnixBench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("UnixBench report");
 
