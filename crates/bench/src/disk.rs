@@ -44,7 +44,7 @@ const DEVICE_SHARE: Metric =
 const IN_FLIGHT: Metric = fact(ids::metric::IN_FLIGHT, "I/Os in flight at the device, mean", "");
 const DEVICE_BUSY: Metric = fact(ids::metric::DEVICE_BUSY, "busy share of the device", "");
 
-/// A row's own metrics, then those beside every I/O.
+/// A row's own metrics, then those of every I/O benchmark.
 macro_rules! beside_io {
     ($($own:expr),+) => {
         &[

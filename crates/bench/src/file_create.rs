@@ -38,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const SIZES: [u64; 4] = [0, 1 << 10, 4 << 10, 10 << 10];
 
-/// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
+/// The filesystem's own work makes samples uneven, so they are longer than usual.
 const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory.
 const MAX_FILES: u64 = 20_000;

@@ -150,7 +150,7 @@ impl Options {
         ])
     }
 
-    /// Estimated seconds of a visit on this number of CPUs.
+    /// Estimated seconds of a pass on this number of CPUs.
     pub fn seconds(params: &Params, cpus: usize) -> f64 {
         let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
         let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));
@@ -230,8 +230,7 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
     check_answer(ran.intact, || "a message arrived with wrong content".to_string())?;
     let counted = ran.voluntary + ran.involuntary;
     if let Some(switches) = ran.switches {
-        // Every switch of a task is one of the machine; the ends of both windows may differ by a
-        // few.
+        // Every switch of a task is one of the host; the two counts may end a few switches apart.
         check_answer(switches >= counted * 0.99 - 50.0, || {
             format!("the tasks count {counted} switches, the whole host only {switches}")
         })?;
@@ -277,7 +276,7 @@ fn emit(setup: &Setup, ran: &RunResult, sampler: &mut Sampler) -> anyhow::Result
     Ok(())
 }
 
-/// What the second run has told.
+/// Emits the figures of the second run.
 fn emit_beside(
     setup: &Setup,
     ran: &RunResult,

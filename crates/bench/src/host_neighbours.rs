@@ -47,17 +47,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     run,
 }];
 
-/// From look to look: a tenth of the time is ours.
+/// Time between probes, ns: Assay works for a tenth of it.
 const EVERY_NS: f64 = 75e6;
 /// And the least time from the end of one to the next.
 const MIN_REST_NS: f64 = 10e6;
-/// Windows of the profile that a visit lasts, and its longest time, ns.
+/// Samples of the profile that a pass lasts, and its longest time, ns.
 const WINDOWS: f64 = 800.0;
 const MAX_NS: f64 = 4e9;
 /// Working sets: smaller ones are no last-level cache, larger ones take too long to read.
 const MIN_BYTES: u64 = 1 << 20;
 const MAX_BYTES: u64 = 64 << 20;
-/// Fewer pages than this has do not tell latency.
+/// Smaller memories have too few pages for latency.
 const MIN_MEMORY: u64 = 8 << 20;
 
 /// The case's input that names the largest working set, bytes.
@@ -70,7 +70,7 @@ fn sizes(largest: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Looks of a visit: whole turns of all sizes, one at least.
+/// Probes of a pass: whole rounds of all sizes, at least one.
 fn looks(window_ns: f64, sizes: usize) -> usize {
     let wanted = ((WINDOWS * window_ns).min(MAX_NS) / EVERY_NS) as usize;
     (wanted / sizes).max(1) * sizes
@@ -117,7 +117,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         rng.shuffle(&mut order);
         for (at, size) in order.into_iter().enumerate() {
             let due = (turn * sizes.len() + at) as f64 * EVERY_NS;
-            // Late looks on slow machines leave time for others as well.
+            // Late probes on slow hosts leave time for other work, too.
             let rest = (begin + due - clock.now()).max(MIN_REST_NS);
             std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);

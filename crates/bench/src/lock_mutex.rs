@@ -57,7 +57,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Words beside the count: who had it last, and how often it changed hands.
+/// Words after the count: the last owner, and how often the owner changed.
 const LAST: usize = 1;
 const HANDED: usize = 2;
 /// The first of the mutexes' lines, behind the count's.

@@ -52,12 +52,12 @@ const fn extent(depth: Depth) -> (usize, usize) {
     }
 }
 
-/// A window of a thousand round trips and more: longer ones would only make large machines take
-/// longer, ns.
+/// A sample has a thousand round trips or more; longer ones would only cost time on large hosts,
+/// ns.
 const WINDOW_NS: f64 = 250e3;
-/// Two processes woken, warmed up and heard, ns: beside every window.
+/// Waking and warming up two processes and reading their answers, ns; for every sample.
 const WAKE_NS: f64 = 200e3;
-/// About as many windows the try in company takes.
+/// Samples that the trial with several pairs takes, about.
 const TRIAL_WINDOWS: f64 = 100.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

@@ -1,10 +1,10 @@
 //! The network: bandwidth and latency between two ends, over TCP and UDP, and by experiment what
 //! limits it.
 //!
-//! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
-//! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
-//! for their CPU time, their waits and their drops, and the client gets the other's account when a
-//! transfer is over.
+//! Every pass is a client. Its other end is `assay serve` on another host (`--to`), or a process
+//! that the pass forks on its second seat: the same code, reached over loopback. Both ends count
+//! their CPU time, waits and drops, and the client receives the other end's counts after a
+//! transfer.
 
 use super::{Benchmark, Depth, Param, View, point};
 use crate::row::per_second;
@@ -60,7 +60,7 @@ const DEPTH: Param = Param::int(ids::param::DEPTH, "requests in flight", 1..=102
 const PROTOCOL: Param = Param::choice(ids::param::PROTOCOL, "what carries the messages", &["tcp", "udp"]);
 const ARM: Param = Param::choice(ids::param::ARM, "what the experiment changes", &ARMS);
 
-/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own
+/// The input that holds the other end's address, `HOST:PORT`; without it the pass forks its own
 /// other end.
 pub const TO: &str = "to";
 
@@ -230,7 +230,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const DEPTHS: [u64; 4] = [1, 4, 16, 64];
 
-/// Streams and sizes of one visit: `streams:bytes`, as the input `points` names them.
+/// Streams and sizes of one pass: `streams:bytes`, as the input `points` names them.
 fn transfer_points(case: &Case) -> Vec<Params> {
     let named = case.inputs.get("points").map_or("1:131072", String::as_str);
     let pair = |text: &str| {

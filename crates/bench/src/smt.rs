@@ -150,11 +150,11 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
     all
 }
 
-/// The kinds beside `loop`, those first that gain most and least by a second thread: what a small
-/// budget leaves shows how far kinds lie apart.
+/// The kinds other than `loop`. Those that gain most and least by a second thread come first, so
+/// that a small budget still shows the range.
 const OTHERS: [Kind; 7] =
     [Kind::Chase, Kind::Stream, Kind::Integer, Kind::Float, Kind::Mixed, Kind::Vector, Kind::Branchy];
-/// Behind the whole machine and the nearest two cores, before those far apart.
+/// After the whole host and the nearest two cores, before distant cores.
 const OTHERS_PRIORITY: u32 = 83;
 
 /// A placement with its priority; or its name, and why this machine lacks it.

@@ -79,7 +79,7 @@ pub(crate) fn may_be(text: &str) -> bool {
         && is_lower(&lines().map(|row| row.split(',').collect()).collect::<Vec<_>>())
 }
 
-/// Fewer rows may be anything's; no machine that it measured has more CPUs.
+/// Fewer rows may be of any tool; no measured host has more CPUs.
 const MIN_CPUS: usize = 4;
 const MAX_CPUS: usize = 4096;
 

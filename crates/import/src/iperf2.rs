@@ -338,7 +338,7 @@ fn bandwidth(rows: &[&Hit], metric: &str, faults: &mut Faults, figures: &mut Fig
     !whole.is_empty()
 }
 
-/// Looks whether the rate of a row is its bytes over its time.
+/// Checks whether the rate of a row is its bytes over its time.
 fn check(row: &Hit, faults: &mut Faults) {
     let time = row
         .number("to")

@@ -136,8 +136,8 @@ pub struct Imported {
     pub format: Format,
     /// As printed (summaries cut it after nine characters); `unknown` where it does not.
     pub host: String,
-    /// Facts of the machine, by the labels of a run's own make-up where they mean the
-    /// same. A text that the format cut off ends in `…`.
+    /// Facts of the host, by the labels of a run's own make-up where they mean the same. A text
+    /// that the format cut off ends in `…`.
     pub make_up: Vec<(String, String)>,
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
@@ -146,7 +146,7 @@ pub struct Imported {
     pub index: Vec<Index>,
     /// Sentences about the file that are no figure.
     pub remarks: Vec<String>,
-    /// Lines that look like figures, and of which none could be read; a remark names them.
+    /// Lines that look like figures and could not be read; a remark names them.
     pub refused: usize,
     /// Faults that the file itself shows.
     pub findings: Vec<Finding>,

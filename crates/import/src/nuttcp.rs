@@ -198,7 +198,7 @@ fn figures(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     }
 }
 
-/// Looks whether its rates are its amounts over its times.
+/// Checks whether its rates are its amounts over its times.
 fn check(run: &Run, faults: &mut Faults) {
     const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
     for hit in run.hits.iter().filter(|hit| ["whole", "end"].contains(&hit.name)) {

@@ -1,5 +1,5 @@
-//! sbc-bench by Thomas Kaiser: what its summary says of tinymembench, ramlat, 7-zip and OpenSSL,
-//! and whether the machine was throttled.
+//! sbc-bench by Thomas Kaiser: the figures of tinymembench, ramlat, 7-zip and OpenSSL in its
+//! summary, and whether the host was throttled.
 
 use crate::Format;
 use crate::kit::Run;

@@ -11,7 +11,7 @@ pub struct Knob {
     pub name: &'static str,
     pub about: &'static str,
     pub values: Values,
-    /// In the order in which they are looked for; none: it is a property of our own tasks.
+    /// In the order of search; empty: it is a property of Assay's own tasks.
     pub places: &'static [Place],
     /// The kernels that have it, from one version to before another, where it came or went.
     pub from: Option<Version>,
@@ -280,7 +280,7 @@ impl Named {
         }
     }
 
-    /// Whether it is a property of our own tasks, which nobody else feels.
+    /// Whether it is a property of Assay's own tasks only.
     pub fn is_of_tasks(&self) -> bool {
         matches!(self, Named::Row(knob) if knob.places.is_empty())
     }

@@ -93,7 +93,7 @@ pub fn table(bench: &Bench) {
     let cpu = bench.first_cpu();
     let mut figures = Figures::new();
     for run in 0..RUNS {
-        // Ours first in every second run only.
+        // Assay is first in every second run only.
         if run % 2 == 0 {
             ours(&mut figures);
         }

@@ -60,7 +60,7 @@ pub const SEND_BUFFER: Metric =
 pub const RECEIVE_BUFFER: Metric =
     fact(ids::metric::RECEIVE_BUFFER, "receive buffer, as the kernel reports it", "bytes");
 
-/// Own metrics, then those beside every transfer over TCP.
+/// Own metrics, then those of every transfer over TCP.
 macro_rules! beside_transfer {
     ($($own:expr),+) => {
         &[

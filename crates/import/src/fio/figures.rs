@@ -152,7 +152,7 @@ impl JobGroup<'_> {
         }
         let ways = self.ways();
         self.steady(builder);
-        // Some reports have both directions as one beside each of them.
+        // Some reports have each direction and their sum.
         let is_split = self.jobs.iter().any(|job| job.sides.iter().any(|side| !side.is_empty()));
         let unified: Vec<&DirectionStats> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
         if !unified.is_empty() && !is_split {

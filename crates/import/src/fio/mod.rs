@@ -139,7 +139,7 @@ struct Job {
     /// fsync and its like.
     sync: Spread,
     job_runtime_ms: Option<f64>,
-    /// User and system, per cent of the jobs' time.
+    /// User and system time, percent of the jobs' time.
     cpu: Option<f64>,
     /// `direct` is not given (text), which is not the same as its default.
     direct_untold: bool,

@@ -2,8 +2,8 @@
 //! text.
 //!
 //! Bits are bits of payload, 10^9 in a Gbit; `cpu_utilization_percent` is iperf3's own CPU time in
-//! per cent of one CPU. What arrived (`sum_received`) is the bandwidth, what was sent stands beside
-//! it.
+//! percent of one CPU. What arrived (`sum_received`) is the bandwidth; what was sent is a further
+//! figure.
 
 mod figures;
 #[cfg(test)]
@@ -239,7 +239,7 @@ fn tests_of(documents: Vec<Value>, above: Vec<Vec<&str>>) -> Vec<Test> {
     tests
 }
 
-/// Whether a line beside the JSON is iperf3's own.
+/// Whether a line outside of the JSON is iperf3's own.
 fn is_own(line: &str) -> bool {
     line.starts_with("iperf") && command(line, "iperf3").is_none()
         || line.starts_with("Server listening")

@@ -61,7 +61,7 @@ impl Round<'_> {
 }
 
 /// The results of all hosts, in the order in which they first appear. Rows of equal host and system
-/// in one summary are repeated runs of one machine, or look like them; those of another summary are
+/// in one summary are repeated runs of one host, or look like them; those of another summary are
 /// another result.
 pub fn read(text: &str) -> Vec<Imported> {
     let mut rounds = rounds(text);

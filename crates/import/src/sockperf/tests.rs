@@ -78,7 +78,7 @@ fn what_did_not_answer_is_said() {
         "sockperf: == version #3.7 ==\nsockperf: Test end (interrupted by user)\nsockperf: No messages were sent\n",
     );
     assert_eq!(stopped.findings[0].rule, INTERRUPTED);
-    // Without its command nobody knows the size, and the mode is a guess that is said.
+    // Without its command the size is unknown, and a remark says that the mode is a guess.
     let bare: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let bare = one(&bare);
     assert_eq!(values(&bare, "network.round-trip@free?protocol=udp#latency_p50").len(), 1);

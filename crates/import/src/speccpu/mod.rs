@@ -6,7 +6,7 @@
 //! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC
 //! selected: the median of three iterations, the slower of two); `rate` or `ratio`, every iteration
 //! that succeeded, with their spread; and `time`, s. The number of copies or threads is a choice of
-//! the tester like compiler flags, and stands in the note and not in the key: two machines are
+//! the tester like compiler flags, and stands in the note and not in the key: two hosts are
 //! compared by what each makes of its own. In CPU2006, whose components have the same names in both
 //! suites, `suite` distinguishes `speed` from `rate`.
 
@@ -321,8 +321,8 @@ fn fact(value: &str) -> Option<String> {
     told.then_some(value)
 }
 
-/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form
-/// stays as it is.
+/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the host's own time; another form stays
+/// as it is.
 fn sortable(when: &[&str]) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

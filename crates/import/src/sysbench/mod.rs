@@ -137,8 +137,8 @@ fn read(text: &str) -> Vec<Imported> {
     results.finish_with(&log, &HEADLINES)
 }
 
-/// What a command asks for beside what is known of it; all of it where the text is cut before it
-/// repeats the options.
+/// What a command asks for beyond the options that are repeated; all of it where the text is cut
+/// before it repeats the options.
 fn further(run: &Run) -> String {
     let is_cut = run.hit("options").is_none();
     let told = options(TOLD).into_iter().chain(OPTIONS.map(|(option, _, _)| option));

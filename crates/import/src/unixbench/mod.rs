@@ -219,7 +219,7 @@ impl Section {
     }
 
     /// Whether it is of another run: it has a test or a score of the other at as many copies, or
-    /// ran on a machine of more or fewer CPUs.
+    /// ran on a host with more or fewer CPUs.
     fn is_again(&self, other: &Section) -> bool {
         if !self.cpus.is_empty() && !other.cpus.is_empty() && self.cpus != other.cpus {
             return true;
