@@ -12,7 +12,7 @@ use model::Better;
 pub(crate) const FORM: Form = Form {
     format: Format("Geekbench result"),
     program: "geekbench6",
-    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another machine",
+    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another host",
     documented: false,
     signs: &["Geekbench", "Running GB"],
     marks: &["major"],

@@ -219,7 +219,8 @@ fn times(head: &Hit, hit: &Hit, figures: &mut Figures) -> bool {
             figures,
             bench,
             &name,
-            too_few_beyond(percent, samples, &format!("{value} {unit}")).map_or(Ok(value), Err),
+            too_few_beyond(percent, samples, &format!("{value} {}", model::unit_words(unit)))
+                .map_or(Ok(value), Err),
         );
         return true;
     }

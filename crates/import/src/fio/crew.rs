@@ -49,7 +49,7 @@ const OTHER_SIZES: [&str; 7] = [
 ];
 
 /// What is said of files behind which no device is named.
-const UNNAMED: &str = "the device behind its files is unknown: memory (tmpfs), an overlay on it, a network file system, or fio did not look (disk_util=0)";
+const UNNAMED: &str = "the device behind its files is unknown: memory (tmpfs), an overlay on it, a network file system, or fio did not record it (disk_util=0)";
 
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];

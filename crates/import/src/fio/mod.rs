@@ -223,7 +223,7 @@ fn read(text: &str) -> Vec<Imported> {
         if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
-                sheet.remarks.push("the text beside the JSON was not read again".to_string());
+                sheet.remarks.push("results as text around the JSON were not read".to_string());
             }
         }
         if is_cut {

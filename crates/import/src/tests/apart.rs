@@ -57,7 +57,7 @@ fn summaries_behind_each_other_are_results() {
         let repeated = row.to_string() + &row.replace("0.23", "0.25").replace("2400", mhz);
         let found = all(&one.replace(row, &repeated));
         assert_eq!(
-            (found.len(), says(&found, "one series may have figures of two machines")),
+            (found.len(), says(&found, "one series may have figures of two hosts")),
             (1, warned),
             "{mhz}"
         );

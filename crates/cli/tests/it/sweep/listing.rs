@@ -104,7 +104,7 @@ fn a_base_slice_of_6_12_and_governors_of_many_cores() {
     tree.file("/sys/devices/system/cpu/smt/control", "notsupported");
     let smt = of(&tree, "smt");
     assert_eq!((&smt["value"], &smt["writable"]), (&"notsupported".into(), &false.into()));
-    assert!(smt["why_not"].as_str().is_some_and(|why| why.contains("this machine has no SMT")), "{smt}");
+    assert!(smt["why_not"].as_str().is_some_and(|why| why.contains("this host has no SMT")), "{smt}");
 }
 
 #[test]
