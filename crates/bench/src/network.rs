@@ -212,10 +212,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "What limits TCP bandwidth. One pass changes one thing at a time (arm) and measures how the bandwidth \
                 follows.",
         reading: "If burning CPU costs bandwidth at one end only, that end's CPU is the limit. If larger buffers \
-                  carry more, the window is. The link or a shaper is the limit if no \
-                  change matters: 90 % of the rate then arrives without loss, and UDP above the rate is lost. A shaper \
-                  lets the start run faster (`later`). The finding network-bottleneck names the limit, or the two \
-                  causes that remain.",
+                  carry more, the window is. If no change matters, the link or a shaper is the limit. Then 90 % of \
+                  the rate arrives without loss, and UDP above the rate is lost. A shaper lets the start run faster \
+                  (`later`). The finding network-bottleneck names the limit, or the two causes that remain.",
         method: "Fresh connections send in several rounds. The arms are plain, 30 % of CPU burnt at sender or \
                  receiver, and four streams. Socket buffers are four times as large or a quarter; messages are \
                  small. Pacing is half and 90 % of the plain rate; UDP sends at 1.2 times it. `later` compares the \
