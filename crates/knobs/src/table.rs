@@ -1,6 +1,5 @@
-//! The knobs that there are: a name, what may be written, and where which kernels keep it.
-//!
-//! To add a knob, add its row to [`KNOBS`]. Sysctls need none: their own dotted names will do.
+//! The known knobs: name, possible values, and files by kernel. A new knob is a row of [`KNOBS`];
+//! sysctls need none: their own dotted names will do.
 
 use std::path::Path;
 
@@ -60,8 +59,7 @@ pub enum Values {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     Plain,
-    /// All values stand there, the current one in brackets: `always [madvise] never`, `none
-    /// (voluntary) full`.
+    /// All values, the current one in brackets: `always [madvise] never`, `none (voluntary) full`.
     Bracketed,
     /// One word of many, with `NO_` before it where it is off: this one.
     Feature(String),
@@ -285,8 +283,7 @@ impl Named {
         matches!(self, Named::Row(knob) if knob.places.is_empty())
     }
 
-    /// The patterns of the files where it may be, how each says its value, and which kernels have
-    /// it there.
+    /// The patterns of the files where it may be, the form of each, and the kernels that have it.
     pub fn places(&self) -> Vec<(String, Form, &'static str)> {
         match self {
             Named::Row(knob) => knob
