@@ -1,5 +1,4 @@
-//! Tells the program by which compiler it was built: half of what Dhrystone measures is that one's
-//! skill.
+//! Passes the compiler's name to the program: Dhrystone measures the compiler as much as the CPU.
 
 use std::process::Command;
 

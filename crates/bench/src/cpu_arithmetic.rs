@@ -64,8 +64,7 @@ const NAMES: [&str; 10] = [
     "float32-divide",
 ];
 
-/// Loops of some nanoseconds need no long windows; these still have a thousand steps of a slow
-/// clock.
+/// Loops of some nanoseconds need no longer samples: this is a thousand steps of a slow clock.
 const LONG_ENOUGH_NS: f64 = 300_000.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

@@ -47,9 +47,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// Shorter and longer than the target residency of usual deep idle states (0.1 to 2 ms), and long
 /// enough for a governor to let the clock fall.
 const IDLE_MS: [u64; 3] = [1, 10, 100];
-/// Ends of steps, us since the wake-up: a governor looks every 1 to 20 ms.
+/// Ends of steps, µs since the wake-up; governors decide every 1–20 ms.
 const STEPS_US: [u64; 11] = [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000];
-/// Wake-ups of a visit.
+/// Wake-ups of a pass.
 const WAKE_UPS: usize = 5;
 /// Rounds of a piece: 16,384 additions, 4 to 12 us, of which reading the clock is under 1 %.
 const PIECE: u64 = 16_384 / CHAIN_UNROLL;
@@ -219,8 +219,7 @@ mod tests {
     fn every_idle_length_gives_clocks_and_what_they_come_to() {
         for case in rehearsal::cases(ids::FREQUENCY_RAMP, Depth::Standard) {
             let (samples, reason) = rehearsal::visit(&case);
-            // Beside other work steps may be lost in every wake-up: then they are absent, not
-            // invented.
+            // Other work may hide a step in every wake-up: it is then absent, not invented.
             if let Some(reason) = reason {
                 assert!(reason.text().contains("held the CPU"), "{reason:?}");
                 continue;
@@ -260,7 +259,7 @@ mod tests {
         ends.iter_mut().skip(3).for_each(|end| *end += 8_000.0);
         let ramp = Ramp::of(&ends);
         assert!(ramp.settled_ns == 0.0 && ramp.piece_ns.windows(2).all(|two| (two[0] - two[1]).abs() < 1e-3));
-        // A gap over whole steps: that wake-up tells nothing of them, and others do.
+        // A gap over whole steps: this wake-up has no value for them, others do.
         ends.iter_mut().skip(1).for_each(|end| *end += 200_000.0);
         let gap = Ramp::of(&ends);
         assert!(gap.piece_ns[1].is_nan() && gap.piece_ns[4].is_finite(), "{gap:?}");

@@ -36,7 +36,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             "time together divided by time alone",
             "",
             Better::Lower,
-            // The work of its windows is the time alone, so both times are kept.
+            // The work of its samples is the time alone, so both times are kept.
             Form::TimePerWork { scale: 1.0 },
         ),
         latency_ns(ids::metric::ALONE, "time of an addition alone").aside(),
@@ -62,7 +62,7 @@ const EACH: usize = 12;
 
 /// The loop alone takes this long, ns: some thousand times what starting together takes.
 const WINDOW_NS: f64 = 300e3;
-/// Two processes woken and heard, ns: three times a window.
+/// Waking two processes and reading their answers, ns; three times a sample.
 const WAKE_NS: f64 = 100e3;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -168,7 +168,7 @@ const WRONG: u64 = 1;
 const ALONE: u64 = 2;
 /// Who waits longer for its partner gives up. A hypervisor that steals a CPU gives it back sooner.
 const LOST: Duration = Duration::from_secs(10);
-/// Rounds between two looks at whether the partner has ended: about a microsecond.
+/// Rounds between two checks whether the partner has ended: about 1 µs.
 const LOOK: u64 = 64;
 
 impl Crew {
@@ -189,7 +189,7 @@ impl Crew {
         Ok(Crew { tasks, lines })
     }
 
-    /// The rounds that take about a window on a CPU.
+    /// The number of rounds that fill about one sample on a CPU.
     fn rounds_of(&mut self, cpu: u32) -> anyhow::Result<u64> {
         let mut rounds = 1 << 10;
         loop {
@@ -223,7 +223,7 @@ impl Crew {
     }
 }
 
-/// One task's part of a window: waits until all have come, computes, goes on until all have ended.
+/// One task's part of a sample: waits for all, computes, and continues until all have ended.
 fn compute(lines: &Lines, ns: &AtomicU64, (rounds, crowd): (u64, u64), clock: Clock) -> u64 {
     lines[ARRIVED].fetch_add(1, Ordering::AcqRel);
     let since = Instant::now();

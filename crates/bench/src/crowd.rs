@@ -39,7 +39,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
 /// on one CPU if asked.
 pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Placement, String>)> {
     let pairs = scope.placements.pairs(["task", "task"]);
-    // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
+    // `other-cpu` stands for unknown distances; its absence is not reported.
     let mut wanted: Vec<_> = pairs
         .into_iter()
         .filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok())
@@ -95,9 +95,8 @@ impl Crowd {
         self.done.iter().sum()
     }
 
-    /// Times `latency` and [`RATE`] of all tasks wanting it at once, then says [`LEAST_SHARE`] if
-    /// there are several. A task that is quick goes on until all is done: nobody is left to work
-    /// undisturbed.
+    /// Times `latency` and [`RATE`] of all tasks at once, then emits [`LEAST_SHARE`] if there are
+    /// several. Fast tasks continue until all are done, so no task works undisturbed.
     pub fn measure(&mut self, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
         let tasks = self.tasks as f64;
         let before = self.done.clone();

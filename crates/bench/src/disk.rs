@@ -44,7 +44,7 @@ const DEVICE_SHARE: Metric =
 const IN_FLIGHT: Metric = fact(ids::metric::IN_FLIGHT, "I/Os in flight at the device, mean", "");
 const DEVICE_BUSY: Metric = fact(ids::metric::DEVICE_BUSY, "busy share of the device", "");
 
-/// A row's own metrics, then those beside every I/O.
+/// A row's own metrics, then those of every I/O benchmark.
 macro_rules! beside_io {
     ($($own:expr),+) => {
         &[
@@ -71,7 +71,7 @@ const ENGINE: Param = Param::choice(
     &["uring", "polled", "psync"],
 );
 const TIME: Param = Param::int(SECONDS, "seconds of each point, if not the profile's", 1..=3600);
-const BLOCK: Param = Param::int(ids::param::BLOCK, "bytes of each I/O", 512..=1 << 26);
+const BLOCK: Param = Param::bytes(ids::param::BLOCK, "bytes of each I/O", 512..=1 << 26);
 const DEPTH: Param = Param::int(ids::param::DEPTH, "I/Os in flight of each job", 1..=1024);
 /// Only of as many as were chosen: "one-per-core" and "one-cpu" say it themselves.
 const JOBS: Param = Param::int(

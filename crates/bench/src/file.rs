@@ -29,7 +29,7 @@ const METRICS: &[Metric] = &[
 
 const PARAMS: &[Param] = &[
     Param::choice(CACHE, "in the page cache (warm) or dropped from it (cold)", &["warm", "cold"]),
-    Param::int(BYTES, "bytes of the file", 512..=1 << 46),
+    Param::bytes(BYTES, "bytes of the file", 512..=1 << 46),
 ];
 
 const CURVE: View = log_curve(BYTES);
@@ -127,7 +127,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
                     directory.path, directory.filesystem
                 ));
             }
-            // The file and what else the visit needs; a file in the cache is memory too.
+            // The file and what else the pass needs; a file in the cache is memory too.
             let most = room(scope).min(scope.memory_bytes / 4 * 3);
             let beyond = last_level_bytes(scope.machine, &one).saturating_mul(4).next_power_of_two();
             let mut sizes = match (scope.depth, cold) {
@@ -169,7 +169,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
 /// The standard profile has no time to go beyond caches larger than this.
 const STANDARD_MOST: u64 = 256 * MIB;
 
-/// Both are timed in every visit.
+/// Both are timed in every pass.
 const SPANS: f64 = 2.0;
 
 /// What is timed.
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(sizes_of(&ext4[0].case), [MIB, 16 * MIB]);
         assert_eq!(ext4[1].case.inputs["dir"], "/data");
         let tmpfs = on("tmpfs", 1 << 40);
-        // Beyond a last-level cache of whatever size is believed where none is told.
+        // Beyond the size that is assumed for an unreported last-level cache.
         let largest = sizes_of(&tmpfs[0].case).into_iter().max();
         assert!(
             tmpfs[0].unmet.is_none()

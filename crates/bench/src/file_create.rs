@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
         per_second(ids::metric::CREATE, "files created a second"),
         per_second(ids::metric::DELETE, "files removed a second"),
     ],
-    params: &[Param::int(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
+    params: &[Param::bytes(ids::param::BYTES, "bytes of each file", 0..=1 << 20)],
     view: &curve(ids::param::BYTES),
     cases,
     points: size_points,
@@ -38,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const SIZES: [u64; 4] = [0, 1 << 10, 4 << 10, 10 << 10];
 
-/// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
+/// The filesystem's own work makes samples uneven, so they are longer than usual.
 const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory.
 const MAX_FILES: u64 = 20_000;

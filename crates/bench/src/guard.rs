@@ -1,4 +1,4 @@
-//! Any program, unmodified, watched while it runs: one visit is one run of it.
+//! Any program, unmodified, watched while it runs: one pass is one run of it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -124,7 +124,7 @@ struct CommandSpec {
     timeout: Duration,
     placements: Placements,
     seats: CpuSet,
-    /// Where its watcher sits, beside what it watches; empty where there is no room.
+    /// CPUs of its observer, apart from the program's; empty if none are left.
     beside: CpuSet,
     spread: bool,
 }
@@ -194,7 +194,7 @@ fn once(
     let tasks = Tasks::of(std::path::Path::new("/"), std::process::id());
     let mut watch = Watch::new(tasks, spec.placements, spec.spread, sampler.seed());
 
-    // A child is born with the mask of its parent; whom `spread` pins, the watch pins.
+    // A child inherits the mask of its parent; tasks of `spread` are pinned by the observer.
     affinity::pin(&spec.seats).with_context(|| format!("cannot pin to CPUs {}", spec.seats))?;
     begins(events)?;
     let clock = sampler.clock();
@@ -322,7 +322,7 @@ struct Tree;
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // What does not leave in this time sits in the kernel; whoever started us tries again.
+        // A process that does not end in this time is stuck in the kernel; our parent tries again.
         let _ = process::end_descendants(LEAVE);
     }
 }

@@ -31,8 +31,8 @@ const SWITCHES: Metric = note(ids::metric::SWITCHES, "context switches of the wh
 const MIGRATIONS: Metric = note(ids::metric::MIGRATIONS, "migrations", "");
 const WAIT: Metric = note(ids::metric::WAIT, "time that tasks waited for a CPU", "s");
 const MESSAGES: Metric = note(ids::metric::MESSAGES, "messages", "");
-const LOCKS: Metric = note(ids::metric::LOCK_SHARE, "CPU time in kernel locks", "");
-const MASKED: Metric = note(ids::metric::MASKED_SHARE, "CPU time at ends of locks that mask interrupts", "");
+const LOCKS: Metric = note(ids::metric::LOCK_SHARE, "CPU share in kernel locks", "");
+const MASKED: Metric = note(ids::metric::MASKED_SHARE, "CPU share at ends of locks that mask interrupts", "");
 const TASKS: Metric = note(ids::metric::TASKS, "tasks", "");
 
 const METRICS: &[Metric] =
@@ -62,7 +62,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         title: "hackbench",
         about: "Time for groups of senders and receivers to exchange small messages, as hackbench of rt-tests does. \
                 Tasks are processes or threads; messages go over sockets, pipes or TCP.",
-        reading: "Lower is better, but it measures the scheduler's habits more than the hardware. Compare equal \
+        reading: "Lower is better, but it measures the scheduler more than the hardware. Compare equal \
                   parameters only; runs of one setting differ by 5–20 %. Many involuntary switches with a long time \
                   mean that tasks are preempted before their partners have work. A large lock_share means contention \
                   inside the kernel. Time that spins with interrupts masked shows in masked_share, together with \
@@ -106,7 +106,7 @@ const ROW: Benchmark = Benchmark {
         Param::int(ids::param::GROUPS, "groups of senders and receivers", 1..=1000),
         Param::int(ids::param::FDS, "senders in each group, and receivers", 1..=1000),
         Param::int(ids::param::LOOPS, "messages from each sender to each receiver", 1..=1_000_000_000),
-        Param::int(ids::param::BYTES, "message size, bytes", 1..=1 << 24),
+        Param::bytes(ids::param::BYTES, "message size, bytes", 1..=1 << 24),
         Param::choice(ids::param::TASKS, "processes or threads", &Tasks::NAMES),
         Param::choice(ids::param::TRANSPORT, "what carries the messages", &TRANSPORTS),
     ],
@@ -150,7 +150,7 @@ impl Options {
         ])
     }
 
-    /// Estimated seconds of a visit on this number of CPUs.
+    /// Estimated seconds of a pass on this number of CPUs.
     pub fn seconds(params: &Params, cpus: usize) -> f64 {
         let number = |name: ParamId| params.get(name).and_then(Value::number).unwrap_or(1.0);
         let (groups, fds) = (number(ids::param::GROUPS), number(ids::param::FDS));
@@ -230,8 +230,7 @@ fn run(case: &Case, sampler: &mut Sampler, stamped: bool) -> anyhow::Result<()> 
     check_answer(ran.intact, || "a message arrived with wrong content".to_string())?;
     let counted = ran.voluntary + ran.involuntary;
     if let Some(switches) = ran.switches {
-        // Every switch of a task is one of the machine; the ends of both windows may differ by a
-        // few.
+        // Every switch of a task is one of the host; the two counts may end a few switches apart.
         check_answer(switches >= counted * 0.99 - 50.0, || {
             format!("the tasks count {counted} switches, the whole host only {switches}")
         })?;
@@ -277,7 +276,7 @@ fn emit(setup: &Setup, ran: &RunResult, sampler: &mut Sampler) -> anyhow::Result
     Ok(())
 }
 
-/// What the second run has told.
+/// Emits the figures of the second run.
 fn emit_beside(
     setup: &Setup,
     ran: &RunResult,

@@ -1,5 +1,5 @@
-//! What a guest pays for interrupting another CPU and for setting a timer, beside the price of one
-//! exit to the host.
+//! What a guest pays for interrupting another CPU and for setting a timer, compared with one exit
+//! to the host.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -217,11 +217,11 @@ fn ipi(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// Between interrupts the other thread goes on at this part of its speed at least, if it runs; a
-/// window in which it did not is repeated, so often.
+/// sample in which it did not is repeated.
 const RAN: f64 = 0.02;
 const TRIES: usize = 100;
 
-/// A barrier takes microseconds, and its windows hold some hundreds.
+/// A barrier takes microseconds, and its samples hold some hundreds.
 const STRETCH: f64 = 0.5;
 
 /// The yardstick: an exit, where asking cpuid is one.

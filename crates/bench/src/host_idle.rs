@@ -36,7 +36,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 }];
 
 const IDLE_US: [u64; 3] = [20, 200, 2000];
-/// Wake-ups after each length in a visit: a hundred have a 99th percentile.
+/// Wake-ups after each length in a pass: a hundred have a 99th percentile.
 const WAKE_UPS: usize = 120;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

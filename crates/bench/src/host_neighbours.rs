@@ -17,24 +17,24 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     id: ids::NEIGHBOURS,
     title: "Memory and cache at rest",
     about: "How much of the last-level cache this guest gets. Memory latency and bandwidth are measured over a \
-            minute of otherwise no work.",
+            minute without other work of Assay.",
     reading: "`cache` near the reported size, always the same, is good: the cache is this host's alone. Far below, \
               the host limits the guest's share (CAT) or other guests fill it. A share that changes means that other \
-              guests come and go. `cache` near the largest working set may be more. Spikes of `latency` at rest mean \
-              that other guests use the memory. Nearer caches count as well.",
+              guests come and go. If `cache` is near the largest working set, it may be larger still. L2 counts as \
+              part of it. Spikes of `latency` at rest mean that other guests use the memory.",
     method: "One task measures for some ms every 75 ms and sleeps in between. `latency` is 3600 dependent loads of \
              flushed lines on pages whose translations are present. `bandwidth` reads 4 MiB of flushed lines. Then a \
              working set is read whole. After 0.25 ms, 3360 of its lines are timed: those below half of a memory \
              load were still cached (`kept`). Working sets (`size`) go from 1 MiB to twice the reported cache, at \
-             most 64 MiB, by powers of two. `cache` is the largest product of size and share. `moment` is the time. \
-             Sums and ends of walks are checked.",
+             most 64 MiB, by powers of two. `cache` is the largest product of size and share. `moment` is the \
+             start of each probe. Sums and ends of walks are checked.",
     source: file!(),
     metrics: &[
         Metric::new(ids::metric::CACHE, "L3 that one task can use", "MiB", Better::Higher, Form::Value),
         latency_ns(ids::metric::LATENCY, "memory latency at rest").aside(),
         gb_per_s(ids::metric::BANDWIDTH, "bandwidth of one CPU at rest").aside(),
         fact(ids::metric::SIZE, "working set of each probe", "MiB"),
-        fact(ids::metric::KEPT, "its lines still cached after 0.25 ms", ""),
+        fact(ids::metric::KEPT, "share of its lines still cached after 0.25 ms", ""),
         fact(ids::metric::MOMENT, "start of each probe", "ms"),
     ],
     params: &[],
@@ -47,17 +47,17 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     run,
 }];
 
-/// From look to look: a tenth of the time is ours.
+/// Time between probes, ns: Assay works for a tenth of it.
 const EVERY_NS: f64 = 75e6;
 /// And the least time from the end of one to the next.
 const MIN_REST_NS: f64 = 10e6;
-/// Windows of the profile that a visit lasts, and its longest time, ns.
+/// Samples of the profile that a pass lasts, and its longest time, ns.
 const WINDOWS: f64 = 800.0;
 const MAX_NS: f64 = 4e9;
 /// Working sets: smaller ones are no last-level cache, larger ones take too long to read.
 const MIN_BYTES: u64 = 1 << 20;
 const MAX_BYTES: u64 = 64 << 20;
-/// Fewer pages than this has do not tell latency.
+/// Smaller memories have too few pages for latency.
 const MIN_MEMORY: u64 = 8 << 20;
 
 /// The case's input that names the largest working set, bytes.
@@ -70,7 +70,7 @@ fn sizes(largest: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Looks of a visit: whole turns of all sizes, one at least.
+/// Probes of a pass: whole rounds of all sizes, at least one.
 fn looks(window_ns: f64, sizes: usize) -> usize {
     let wanted = ((WINDOWS * window_ns).min(MAX_NS) / EVERY_NS) as usize;
     (wanted / sizes).max(1) * sizes
@@ -117,7 +117,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
         rng.shuffle(&mut order);
         for (at, size) in order.into_iter().enumerate() {
             let due = (turn * sizes.len() + at) as f64 * EVERY_NS;
-            // Late looks on slow machines leave time for others as well.
+            // Late probes on slow hosts leave time for other work, too.
             let rest = (begin + due - clock.now()).max(MIN_REST_NS);
             std::thread::sleep(Duration::from_nanos(rest as u64));
             let look = prober.rest(&mut memory, size as usize);

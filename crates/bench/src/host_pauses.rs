@@ -69,7 +69,7 @@ const LONG_NS: f64 = 100e3;
 /// A pause is a task's where the process waited for at least this part of it.
 const WAITED: f64 = 0.5;
 
-/// A visit lasts 500 of the profile's windows, within these bounds, ns.
+/// A pass lasts 500 of the profile's samples, within these bounds, ns.
 const WINDOWS: f64 = 500.0;
 const MIN_NS: f64 = 50e6;
 const MAX_NS: f64 = 3e9;

@@ -28,7 +28,7 @@ const BANDWIDTH: Benchmark = Benchmark {
         value(ids::metric::NET, "bandwidth without copying", "GB/s", Better::Higher),
         OCCUPANCY,
     ],
-    params: &[Param::int(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
+    params: &[Param::bytes(ids::param::MESSAGE, "message size, bytes", 64..=1 << 20), CLASS],
     view: &log_curve(ids::param::MESSAGE),
     cases,
     points,
@@ -87,7 +87,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 const USUAL: u64 = 64 << 10;
 const SIZES: [u64; 4] = [64, 4096, USUAL, 1 << 20];
 
-/// A window must be many times what the buffers hold, and those of TCP hold most, ns.
+/// A sample must be many times what the buffers hold, and those of TCP hold most, ns.
 fn window_ns(bench: Option<BenchId>) -> f64 {
     if bench == Some(ids::TCP_BANDWIDTH) { 8e6 } else { 4e6 }
 }
@@ -149,7 +149,7 @@ fn run(case: &Case, sampler: &mut Sampler, make: fn() -> anyhow::Result<Ends>) -
         let gross_ns =
             sampler.time_noting(at(ids::metric::BANDWIDTH).stretch(stretch), &notes, |messages| {
                 // What waited in the buffers has gone before the clock is read, and the sender is
-                // at it again; a length of chance, or the windows would all begin and end at the
+                // at it again; a length of chance, or the samples would all begin and end at the
                 // same place between two switches.
                 flow.receive(lead_in(bytes) + random.u64(..lead_in(bytes)))?;
                 flow.spot.take();
@@ -187,7 +187,7 @@ fn lead_in(bytes: u64) -> u64 {
     (512 << 10) / bytes.max(512) + 1
 }
 
-/// The word of a message that has its number beside the first one.
+/// The index of the second word of a message that holds its number.
 fn mark(number: u64, words: usize) -> usize {
     1 + (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize % (words - 1)
 }
@@ -201,8 +201,8 @@ struct Flow {
     spot: CpuNote,
 }
 
-/// Both sides note where they are after so many messages: every 8 KiB at least, and no more often
-/// than they send.
+/// Messages after which both sides note their CPU: every 8 KiB at least, and at most once a
+/// message.
 fn look_every(bytes: u64) -> u64 {
     (8 << 10) / bytes.clamp(64, 8 << 10)
 }

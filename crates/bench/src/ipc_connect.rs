@@ -59,8 +59,8 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     pair::candidates(bench, scope, 1, pair::WINDOW_NS).into_iter().filter(wanted).collect()
 }
 
-/// Connections between two looks at the counts, fewer than any queue of a listener holds: a full
-/// one drops packets and makes TCP wait for a second.
+/// Connections between two checks of the counts, fewer than a listener's queue holds: a full one
+/// drops packets, and TCP waits for a second.
 const BATCH: u64 = 16;
 const QUEUE: i32 = 64;
 

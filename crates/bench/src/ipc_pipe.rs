@@ -32,7 +32,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-/// A round trip takes 2 to 100 µs: windows of many.
+/// A round trip takes 2–100 µs; a sample has many.
 const WINDOW_NS: f64 = 4e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -51,7 +51,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         Err(why) => return vec![Candidate::unmet(bench.id, "free", why)],
     }];
     let pairs = scope.placements.pairs(ROLES);
-    // `other-cpu` stands in where the kernel tells nothing; missing it is no lack.
+    // `other-cpu` stands for unknown distances; its absence is not reported.
     let wanted = pairs.into_iter().filter(|(distance, pair)| *distance != Distance::OtherCpu || pair.is_ok());
     for (distance, pair) in wanted {
         match pair {

@@ -41,9 +41,9 @@ const LATENCY: Metric = latency_us(ids::metric::LATENCY, "round");
 /// Less than a system call to a long time slice's beginning, ns.
 const WORK_NS: [u64; 9] = [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000];
 
-/// Rounds that a window has at least: a free pair moves within tens of them.
+/// Rounds that a sample has at least: a free pair moves within tens of them.
 const MIN_ROUNDS: f64 = 16.0;
-/// What waking a CPU from idle may take where it is dearest, ns: for the length of windows.
+/// Longest wake-up of an idle CPU, ns, for the length of samples.
 const DEAREST_WAKE_NS: f64 = 100e3;
 
 fn window_ns(work_ns: u64) -> f64 {
@@ -98,7 +98,7 @@ struct WorkingEnd<E> {
 }
 
 impl<E> WorkingEnd<E> {
-    /// An error when the sum is wrong: the game ends, and with it the visit.
+    /// An error when the sum is wrong: the game ends, and with it the pass.
     fn work(&self) -> io::Result<()> {
         let rounds = self.lines[ROUNDS].load(Ordering::Acquire);
         let sum = add_chain(rounds, 1, 3);

@@ -10,8 +10,8 @@ use crate::row::latency_us;
 use model::Case;
 use model::vocabulary::ipc as ids;
 
-/// What all rows share: a full round trip in us on every placement of a pair, and what sleeping
-/// pairs tell besides.
+/// What all rows share: a full round trip in µs on every placement of a pair, and the wake-up
+/// figures of pairs that sleep.
 const ROUND_TRIP: Benchmark = Benchmark {
     source: file!(),
     metrics: &pair::metrics(ROUND_TRIP_US),

@@ -1,5 +1,5 @@
-//! What of a visit would stay on this host if every process of ours were killed at once, and must
-//! be known before.
+//! What a pass leaves on this host if all its processes are killed at once; the journal notes it
+//! before.
 
 use super::is_nexmark;
 use super::nexmark::cluster_of;
@@ -9,14 +9,12 @@ use model::vocabulary::guard::COMMAND;
 use model::vocabulary::ipc as ids;
 use sys::semaphore::SharedKey;
 
-/// Of one visit.
+/// Of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// A set of so many System V semaphores, where the kernel refuses it an IPC namespace of its
-    /// own.
+    /// A set of this many System V semaphores, if the kernel refuses a private IPC namespace.
     Semaphores(u32),
-    /// Programs that are not ours, with whatever they start: those of a guarded command, or a Flink
-    /// cluster.
+    /// Programs of others and their children: a guarded command, or a Flink cluster.
     Programs,
     /// A job and its program on another's Flink cluster, at this REST address.
     Job(String),
@@ -28,7 +26,7 @@ pub const SET_KEY: &str = "set_key";
 /// The input that is the number of the job, which is part of its program's name, too.
 pub const JOB: &str = "job";
 
-/// `None`: all that a visit of this row makes goes with its processes, which die with each other.
+/// `None` if nothing outlives the processes of a pass.
 pub fn leaves(case: &Case) -> Option<Leaves> {
     match case.id() {
         Some(ids::SYSV_SEMAPHORE) => Some(Leaves::Semaphores(IN_A_SET)),
@@ -38,7 +36,7 @@ pub fn leaves(case: &Case) -> Option<Leaves> {
     }
 }
 
-/// Where a visit may make its set.
+/// Where a pass may make its set.
 pub fn key_of(case: &Case) -> SharedKey {
     match case.inputs.get(SET_KEY) {
         None => Err("it is in no journal".to_string()),

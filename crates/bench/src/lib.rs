@@ -150,9 +150,9 @@ pub struct Benchmark {
     pub budget_s: Option<f64>,
     /// The cases on this machine, the impossible ones with their reason.
     pub cases: fn(&Benchmark, &Scope) -> Vec<Candidate>,
-    /// The points that one visit of a case emits, in order.
+    /// The points that one pass of a case emits, in order.
     pub points: fn(&Case) -> Vec<Params>,
-    /// One visit: measures all points, then checks its own answer.
+    /// One pass: measures all points, then checks its own answer.
     pub run: fn(&Case, &mut Sampler) -> anyhow::Result<()>,
 }
 
@@ -183,7 +183,8 @@ pub const LATENCY_NS: Metric = latency_ns(LATENCY, "latency");
 /// The headline of rows whose operation takes longer.
 pub const LATENCY_US: Metric = latency_us(LATENCY, "latency");
 
-/// The case of a row that is measured by one pinned task: its points take a usual window each.
+/// The case of a row that is measured by one pinned task: each of its points takes the usual
+/// samples.
 pub fn pinned(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let mut candidates = one_pinned(bench, scope, 80, 0.0);
     for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
@@ -209,7 +210,7 @@ pub enum Depth {
 impl Depth {
     pub const ALL: [Depth; 3] = [Depth::Quick, Depth::Standard, Depth::Full];
 
-    /// How windows are timed at this depth.
+    /// How samples are timed at this depth.
     pub const fn windows(self) -> Windows {
         match self {
             Depth::Quick => Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 },
@@ -233,7 +234,7 @@ pub struct Scope<'a> {
     pub machine: &'a Machine,
     pub placements: &'a Placements,
     pub depth: Depth,
-    /// Memory that one visit may touch, bytes, all its processes together.
+    /// Memory that one pass may touch, bytes, all its processes together.
     pub memory_bytes: u64,
     pub windows: Windows,
     /// Whatever is sampled on large machines (pairs of CPUs) is measured whole.
@@ -241,11 +242,11 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Estimated seconds of a visit: the process, `setup_s`, and `points` of `stretch` times the
-    /// usual window.
+    /// Estimated seconds of a pass: the process, `setup_s`, and `points` of `stretch` times the
+    /// usual sample.
     pub fn seconds(&self, points: usize, stretch: f64, setup_s: f64) -> f64 {
         const PROCESS_START_S: f64 = 0.005;
-        // Calibration and its check of linearity take about five windows a point.
+        // Calibration and its check of linearity take about five samples per point.
         let windows = (self.windows.count + self.windows.warm_up + 5) as f64;
         PROCESS_START_S + setup_s + points as f64 * stretch * windows * self.windows.window_ns / 1e9
     }
@@ -300,7 +301,7 @@ impl Candidate {
     }
 }
 
-/// Fails the visit with a wrong answer unless `right`.
+/// Fails the pass with a wrong answer unless `right`.
 pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Result<()> {
     match right {
         true => Ok(()),
@@ -308,7 +309,7 @@ pub fn check_answer(right: bool, what: impl FnOnce() -> String) -> anyhow::Resul
     }
 }
 
-/// The reason that the parent receives for a visit that ended with an error.
+/// The reason that the parent receives for a pass that ended with an error.
 pub fn reason(error: anyhow::Error) -> Reason {
     match error.downcast_ref::<WrongAnswer>() {
         Some(wrong) => Reason::WrongAnswer(wrong.to_string()),

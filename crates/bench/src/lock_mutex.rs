@@ -30,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
             LATENCY_NS,
             RATE,
             LEAST_SHARE,
-            note(ids::metric::HANDED_OVER, "turns that follow another task's", ""),
+            note(ids::metric::HANDED_OVER, "share of turns that follow another task's", ""),
         ],
         cases: |bench, scope| crowd::cases(bench, scope, 1),
         run: fight,
@@ -57,7 +57,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Words beside the count: who had it last, and how often it changed hands.
+/// Words after the count: the last owner, and how often the owner changed.
 const LAST: usize = 1;
 const HANDED: usize = 2;
 /// The first of the mutexes' lines, behind the count's.

@@ -118,8 +118,8 @@ pub fn write(memory: &mut Mapping, fill: impl Fn(usize) -> u64) {
 /// A huge page, bytes.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Share of a mapping that huge pages back, 0..1; `None` for one too small to be backed by any, or
-/// where the kernel does not tell.
+/// Share of a mapping that huge pages back, 0..1; `None` if it is too small for any, or the kernel
+/// does not report it.
 pub fn huge_share(memory: &Mapping) -> Option<f64> {
     let huge = counters::huge_bytes(memory.as_ptr() as usize, memory.len())?;
     let could_be_huge = memory.len() / HUGE_PAGE * HUGE_PAGE;
@@ -135,11 +135,11 @@ pub fn huge_share_of(ranges: &[(usize, usize)]) -> Option<f64> {
     (could_be > 0).then(|| (huge as f64 / could_be as f64).min(1.0))
 }
 
-/// Pages looked at for where they lie.
+/// Pages whose node is looked up.
 const LOOKS: usize = 512;
 
 /// Share of a mapping's pages that lie on other NUMA nodes than `meant` (empty: the node of the CPU
-/// that asks), 0..1; `None` where the kernel does not tell.
+/// that asks), 0..1; `None` if the kernel does not report it.
 pub fn remote_share(memory: &Mapping, meant: &CpuSet) -> Option<f64> {
     let nodes = memory.nodes_of_pages(LOOKS).ok().filter(|nodes| !nodes.is_empty())?;
     let here = affinity::current_node()?;
@@ -147,7 +147,7 @@ pub fn remote_share(memory: &Mapping, meant: &CpuSet) -> Option<f64> {
     Some(nodes.iter().filter(|node| !is_meant(**node)).count() as f64 / nodes.len() as f64)
 }
 
-/// Notes size, residency, huge pages and place of a visit's memory, which was meant to lie on
+/// Notes size, residency, huge pages and place of a pass's memory, which was meant to lie on
 /// `nodes`.
 pub fn note_memory(sampler: &mut Sampler, memory: &Mapping, nodes: &CpuSet) {
     let facts = sampler.facts();

@@ -33,7 +33,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ],
     params: &[
         Param::choice(ids::param::OP, "operation on the memory", &OP_NAMES),
-        Param::int(ids::param::BYTES, "block of each task, bytes", 512..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block of each task, bytes", 512..=1 << 46),
         Param::int(ids::param::LLC, "number of the last-level cache", 0..=1 << 16),
         Param::int(ids::param::NODE, "NUMA node", 0..=1 << 16),
     ],
@@ -77,7 +77,7 @@ fn on_the_bus(op: Op) -> Option<f64> {
 /// Forking and seating a task, s.
 const FORK_S: f64 = 0.5e-3;
 
-/// Windows of blocks that are worked through within microseconds need not be longer, ns.
+/// Samples of blocks that take microseconds need not be longer, ns.
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

@@ -20,9 +20,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Core to core",
     about: "Time for one cache line to go from one CPU to another. It is half of a round trip between two spinning \
             processes.",
-    reading: "Lower is better. SMT siblings take 5–15 ns, a cluster or shared L3 20–70, large meshes up to 90. Other L3s \
-              of a package take 80–150, other packages 120–300. Pairs below 20 ns that the kernel does not report as \
-              siblings share a core, as in some guests. A slow row or column is a core with a low clock or other \
+    reading: "Lower is better. SMT siblings take 5–15 ns, a cluster or shared L3 20–70, large meshes up to 90. \
+              Other L3s of a package take 80–150, other packages 120–300. Pairs below 20 ns that the kernel does not \
+              report as siblings share a core, as in some guests. A slow row or column is a core with a low clock or other \
               work. Memory next to `from` is faster if `from` is near.",
     method: "Each process waits for the number that it expects and stores the next, with plain loads and stores and \
              no pause. Each ordered pair has its own line, which `from` touches first, so it lies on that node. The \
@@ -52,12 +52,12 @@ const fn extent(depth: Depth) -> (usize, usize) {
     }
 }
 
-/// A window of a thousand round trips and more: longer ones would only make large machines take
-/// longer, ns.
+/// A sample has a thousand round trips or more; longer ones would only cost time on large hosts,
+/// ns.
 const WINDOW_NS: f64 = 250e3;
-/// Two processes woken, warmed up and heard, ns: beside every window.
+/// Waking and warming up two processes and reading their answers, ns; for every sample.
 const WAKE_NS: f64 = 200e3;
-/// About as many windows the try in company takes.
+/// Samples that the trial with several pairs takes, about.
 const TRIAL_WINDOWS: f64 = 100.0;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

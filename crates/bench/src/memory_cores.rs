@@ -30,7 +30,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-/// The block is worked through within a microsecond: windows need not be longer than this, ns.
+/// The block is worked through within a microsecond: samples need not be longer than this, ns.
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -50,7 +50,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let smallest = scope.machine.data_caches(1).filter_map(|cache| cache.size_bytes).min();
     let smallest = smallest.unwrap_or(cache_ladder(scope.machine, &placement)[0]);
     let bytes = (smallest / 2 / BLOCK_BYTES as u64 * BLOCK_BYTES as u64).max(BLOCK_BYTES as u64);
-    // All points share their windows; forking and waking takes its time on each core.
+    // All points share their samples; forking and waking takes its time on each core.
     let seconds = scope.seconds(1, scope.windows.no_longer_than(LONG_ENOUGH_NS), cores as f64 * 2e-3);
     let mut candidate = Candidate::new(bench.id, placement, 80, seconds).memory(bytes * cores);
     candidate.case.inputs.insert(ids::param::BYTES.into(), bytes.to_string());

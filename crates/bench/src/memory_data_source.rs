@@ -23,10 +23,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Memory latency by source",
     about: "Latency of a dependent load by the place that answers: L1, L2, L3, another core's cache, DRAM, remote \
             DRAM. `translation` is the cost of address translation.",
-    reading: "Each row should cost more than the one above. L1 4–5 cycles, L2 12–20, L3 40–80 (75–130 on meshes), \
-              another core's line 60–150, another L3 200–600. DRAM 70–140 ns, remote DRAM 1.4–2.5 times that. SMT siblings share \
-              L1 and show a hit. A modified line may cost less than a clean one. Translation takes a few ns on huge \
-              pages, 10–60 ns on small ones. L3 near DRAM in a guest: it has little L3.",
+    reading: "Each row should cost more than the one above. In cycles: L1 4–5, L2 12–20, L3 40–80 (75–130 on meshes), \
+              another core's line 60–150, another L3 200–600. In ns: DRAM 70–140, remote DRAM 1.4–2.5 times that. \
+              SMT siblings share L1 and show a hit. A modified line may cost less than a clean one. Translation takes \
+              a few ns on huge pages, 10–60 ns on small ones. In a guest, L3 near DRAM means that it has little L3.",
     method: "Loads follow a chain in random order. l1 is half the L1 data cache. l2 and l3 use lines that fall into \
              a few sets of the cache before: eight times its ways. Without reported sets and ways or huge pages a \
              block between both sizes is used (see the notes). core-modified: a partner has just written all 256 \
@@ -57,7 +57,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
             "source of the line",
             &[L1, L2, L3, CORE_SHARED, CORE_MODIFIED, L3_REMOTE, DRAM, DRAM_REMOTE],
         ),
-        Param::int(ids::param::WITHIN, "bytes of each group that is read in random order", 4096..=1 << 46),
+        Param::bytes(ids::param::WITHIN, "bytes of each group that is read in random order", 4096..=1 << 46),
     ],
     view: &View::Wide,
     cases,

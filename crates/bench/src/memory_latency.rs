@@ -29,10 +29,10 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
         Param::choice(ids::param::ORDER, "order of the lines", &["random", "page-random", "stride"]),
-        Param::int(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
+        Param::bytes(ids::param::STRIDE, "bytes between loads", 8..=1 << 20),
         Param::choice(ids::param::PACE, "idle time before each load", &["spaced"]),
         Param::choice(ids::param::CACHES, "content of the caches before", &["cold"]),
-        Param::int(ids::param::BYTES, "block size, bytes", 1024..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block size, bytes", 1024..=1 << 46),
     ],
     view: &log_curve(ids::param::BYTES),
     cases,
@@ -44,21 +44,21 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// Distance of the chain's pointers: the line of every x86 and nearly every ARM server.
 const LINE_BYTES: usize = 64;
 
-/// Memory that linking a chain needs beside the chain itself: 4 bytes a line.
+/// Memory for a chain and its linking: 4 more bytes per line.
 const LINKING: f64 = 1.0 + 4.0 / LINE_BYTES as f64;
 
 /// From four pointers a line to one a page and a bit: steps past a page that are no power of two
 /// use all sets.
 const STRIDES: [u64; 10] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4160];
 
-/// Windows need not be longer for loads, ns.
+/// Samples need not be longer for loads, ns.
 const LONG_ENOUGH_NS: f64 = 2e6;
 
 /// Turns of [`Chain::PAUSE_UNROLL`] multiplications before a spaced load: some 400 cycles.
 const PAUSE: u64 = 8;
 
-/// A window of spaced loads, loads alone, ns, and what all levels' windows take with their pauses,
-/// s: two pauses of some 130 ns beside each load, whether it takes 2 ns or 120.
+/// A sample of spaced loads, loads alone, ns, and the time of all levels' samples with their
+/// pauses, s: each load has two pauses of some 130 ns, whether it takes 2 ns or 120.
 const SPACED_NS: f64 = 1e5;
 const SPACED_S: f64 = SPACED_NS * 200.0 / 1e9;
 
@@ -226,13 +226,13 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Loads in a part of a window of spaced loads: some 35 µs, short beside the time between two timer
-/// ticks.
+/// Loads in a part of a sample of spaced loads: some 35 µs, short against the time between two
+/// timer ticks.
 const PART: u64 = 256;
 
-/// Loads with idle time between: walks with pauses, less the same pauses alone, in turn. Both are
-/// many times as long as what is left, so that an interruption would outweigh it: the median of a
-/// window's parts stands for all.
+/// Loads with idle time between: alternately walks with pauses and the same pauses alone. Both are
+/// much longer than their difference, so one interruption would outweigh it: the median of a
+/// sample's parts is used.
 fn spaced(sampler: &mut Sampler, chain: &mut Chain, bytes: u64) -> anyhow::Result<f64> {
     let clock = sampler.clock();
     let stretch = sampler.windows().no_longer_than(SPACED_NS);
@@ -261,7 +261,7 @@ fn cold(sampler: &mut Sampler, chain: &mut Chain, other: &mut [u64], bytes: u64)
     let clock = sampler.clock();
     let reader = streams(Op::Read)[0];
     let steps = (chain.lines() as u64 / Chain::UNROLL).max(1) * Chain::UNROLL;
-    // A walk is a window: filling the caches takes hundreds of times as long.
+    // A walk is a sample: filling the caches takes hundreds of times as long.
     let walk_ns = steps as f64 * 60.0;
     let stretch = (walk_ns / sampler.windows().window_ns).min(1.0);
     sampler.time_by(

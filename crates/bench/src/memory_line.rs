@@ -19,7 +19,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              second waits for the first. The figure is the mean of both. The chain is checked to close.",
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "mean of both loads")],
-    params: &[Param::int(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],
+    params: &[Param::bytes(ids::param::OFFSET, "bytes from the first to the second load", 8..=512)],
     view: &log_curve(ids::param::OFFSET),
     from: Depth::Standard,
     cases,

@@ -28,7 +28,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     source: file!(),
     metrics: &[latency_ns(ids::metric::LATENCY, "latency")],
     params: &[
-        Param::int(ids::param::BYTES, "block size, bytes", 1 << 20..=1 << 46),
+        Param::bytes(ids::param::BYTES, "block size, bytes", 1 << 20..=1 << 46),
         Param::choice(ids::param::AFTER, "CPU that read another block before", &AFTER),
     ],
     from: Depth::Standard,
@@ -38,15 +38,15 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     ..Benchmark::PINNED
 }];
 
-/// Nobody, the other CPU, the first one itself.
+/// No CPU, the other CPU, the first one itself.
 const AFTER: [&str; 3] = ["nothing", "other", "itself"];
 
 const LINE_BYTES: usize = 64;
 /// Of the claimed cache: two such blocks do not fit, one does although others use the cache as
 /// well.
 const SHARE: f64 = 0.65;
-/// And these parts of it: a guest may have much less of the cache than it is told, and only a block
-/// that fits tells.
+/// And these parts of it: a guest may have much less of the cache than is reported, and only a
+/// block that fits shows it.
 const PARTS_OF_CLAIM: [u64; 3] = [1, 2, 4];
 /// Where no cache is claimed that cores could share.
 const UNTOLD: [u64; 2] = [8 << 20, 32 << 20];
@@ -54,7 +54,7 @@ const UNTOLD: [u64; 2] = [8 << 20, 32 << 20];
 const PASSES: u64 = 3;
 /// Part of the chain that is timed: the lines come in random order, so a part stands for all.
 const PART: u64 = 8;
-/// Rounds of a visit, the first not counted.
+/// Rounds of a pass, the first not counted.
 const ROUNDS: usize = 4;
 /// For estimates: a load from memory and a byte read, ns.
 const LOAD_NS: f64 = 110.0;

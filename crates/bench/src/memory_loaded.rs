@@ -164,7 +164,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the chaser and the others tell each other.
+/// Shared state of the chaser and the other tasks.
 struct Board {
     lines: Lines,
     /// Tasks that make traffic.
@@ -190,7 +190,7 @@ impl Board {
 /// One task's traffic: works through its block burst by burst, round and round.
 struct Traffic {
     memory: Mapping,
-    /// Every so many-th burst is changed in place, the others are read; `None`: none is changed.
+    /// One burst of this many is changed in place, the others are read; `None`: all are read.
     change_every: Option<usize>,
     burst: usize,
     /// Times that the whole block was worked through.
@@ -255,7 +255,7 @@ impl Traffic {
     }
 
     /// Whether every sum was right and every changed word was changed once a lap; one word of each
-    /// line is looked at.
+    /// line is checked.
     fn is_right(&self) -> bool {
         let words = self.memory.words();
         let right = |index: usize| {

@@ -27,7 +27,7 @@ const CHUNK_BYTES: &str = "chunk_bytes";
 const ROUNDS: &str = "rounds";
 const LIMIT: &str = "limit";
 const RESERVE: &str = "reserve";
-/// Bytes beside the memory that looks read to push out others.
+/// Further bytes that probes read to evict other lines.
 const FILLER: &str = "filler";
 const LOOKS: &str = "looks";
 const PLANT: &str = "plant";
@@ -48,8 +48,8 @@ const MAP: Benchmark = Benchmark {
             some memory is slower.",
     reading: "Equal chunks mean that all memory uses equally many channels. Two speeds that repeat in every round \
               come from uneven DIMMs, or from a host that uses two page sizes or nodes. A process then runs at the \
-              speed of the chunk it got. The report names the smallest second speed that the noise would have let \
-              through.",
+              speed of the chunk it got. The report names the smallest second speed that would have been \
+              seen.",
     method: "Assay takes as much free memory as it may, in contiguous chunks bound to the node, on huge pages if \
              possible. The cores that read it also write it first; nothing is pushed into swap. All cores read the \
              same chunk, each from another part, in rounds of random order; the first round does not count. \
@@ -101,7 +101,7 @@ pub struct Options {
     pub limit: f64,
     /// Bytes of a chunk, for tests.
     pub chunk: Option<u64>,
-    /// Whether one CPU also looks at each chunk alone.
+    /// Whether one CPU also probes each chunk alone.
     pub looks: bool,
     pub plant: Option<Plant>,
     /// Whether chunks say that they lie where the plant has its slow blocks.
@@ -213,7 +213,7 @@ const MIB: u64 = 1 << 20;
 const SHARE: f64 = 0.8;
 /// Left free on the whole machine, or a quarter of what is available where that is less.
 const LEFT: u64 = 2 << 30;
-/// Chunks of at least so much, half of the last-level caches; smaller ones only for as many as are
+/// Usual chunk: at least this, and half of the last-level caches; smaller only if more chunks are
 /// needed.
 const CHUNK_USUAL: u64 = 256 * MIB;
 const CHUNK_LEAST: u64 = 64 * MIB;
@@ -279,7 +279,7 @@ fn candidate(
     let llc = last_level_bytes(scope.machine, &placement);
     let within = |beside: u64| (total - beside).min(options.max.unwrap_or(u64::MAX));
     let chunk = |total: u64| whole_parts(options.chunk.unwrap_or_else(|| chunk_bytes(total, llc)), tasks);
-    // What looks need comes beside what was asked for.
+    // Memory for probes is added to what was asked for.
     let filler = probes::filler_bytes(total)
         .filter(|filler| options.looks && probes::can_look(chunk(within(*filler)) / tasks))
         .unwrap_or(0);
@@ -327,8 +327,8 @@ fn left_free(available: u64) -> u64 {
     LEFT.min(available / 4)
 }
 
-/// What may be taken of a node's memory, and what is left now where least is left, bytes; `None`
-/// where the kernel does not tell.
+/// What may be taken of a node's memory, and what is free now by the tightest limit, bytes; `None`
+/// if the kernel does not report it.
 fn may_take(scope: &Scope, node: Option<&Node>) -> Option<(u64, u64)> {
     let (memory, limits) = (&scope.machine.memory, &scope.machine.limits);
     let share = |bytes: u64| (bytes as f64 * SHARE) as u64;
@@ -390,8 +390,8 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut rng = fastrand::Rng::with_seed(sampler.seed());
     let mut before: Vec<u64> = Vec::new();
     for round in 0..=rounds {
-        // All looks of a round come before its reading: what a chunk is read must not tell its own
-        // looks apart.
+        // All probes of a round come before its readings, so that reading a chunk cannot change its
+        // probes.
         let looks = if round > 0 { number(case, LOOKS).unwrap_or(0) } else { 0 };
         if looks > 0 {
             let looked = order(taken, &before, &mut rng);

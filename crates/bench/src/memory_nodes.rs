@@ -60,7 +60,7 @@ const PAIRS_QUICK: usize = 16;
 /// and some of others.
 const PAIRS_MOST: usize = 1024;
 
-/// Share of a node's free memory that a visit may take.
+/// Share of a node's free memory that a pass may take.
 const NODE_SHARE: f64 = 0.5;
 
 fn bandwidth_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
@@ -159,8 +159,8 @@ fn run_latency(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     is_local(sampler)
 }
 
-/// A bound page on another node would be a kernel's mistake or ours, and the figure one of another
-/// pair.
+/// A bound page on another node would be a bug of the kernel or of Assay, and the figure that of
+/// another pair.
 fn is_local(sampler: &mut Sampler) -> anyhow::Result<()> {
     let remote = sampler.facts().remote_share.unwrap_or(0.0);
     check_answer(remote == 0.0, || {

@@ -1,9 +1,9 @@
-//! Whoever keeps the CPUs beside a measurement busy: the same work, a spinner or a stream, from
-//! before the first window until after the last.
+//! Tasks that keep the CPUs next to a measurement busy: the same work, a spinner or a stream, from
+//! before the first sample until after the last.
 //!
-//! The visit's process becomes their caretaker and measures in a child of its own, so that
+//! The pass's process becomes their caretaker and measures in a child of its own, so that
 //! benchmarks meet no children that are not theirs. It waits for all of them, and their CPU time
-//! becomes that of the visit.
+//! becomes that of the pass.
 
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -33,7 +33,7 @@ pub struct Neighbours {
 /// How long neighbours may take to be at work: the same work has built its memory and measured its
 /// first point by then.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the caretaker looks whether all are alive.
+/// How often the caretaker checks whether all are alive.
 const LOOK: Duration = Duration::from_millis(3);
 const SELDOM: Duration = Duration::from_millis(20);
 /// How long what killed neighbours had started may take to leave.
@@ -81,7 +81,7 @@ impl Neighbours {
     /// ended otherwise.
     pub fn attend(mut self, measure: impl FnOnce() -> i32) -> anyhow::Result<()> {
         let mut measuring = process::fork(measure).context("cannot fork the measurement")?;
-        // Who looks from a measured CPU looks seldom.
+        // A caretaker on a measured CPU checks seldom.
         let look = if self.beside == Beside::Awake { SELDOM } else { LOOK };
         let status = loop {
             if let Some(status) = measuring.ended()? {
@@ -146,7 +146,7 @@ fn works<'a>(benchmark: &'a Benchmark, order: &'a Order) -> Vec<Work<'a>> {
     }
 }
 
-/// The case on the CPUs beside its seats: once for each rank of siblings that all its seats have.
+/// The case on the CPUs next to its seats: once for each rank of siblings that all its seats have.
 fn twins(case: &Case) -> Vec<Case> {
     let placement = &case.placement;
     let ranks = placement.neighbours.iter().map(CpuSet::len).min().unwrap_or(0);
@@ -161,7 +161,7 @@ fn twins(case: &Case) -> Vec<Case> {
     (0..ranks).map(twin).collect()
 }
 
-/// A busy loop that looks at a word of memory: one step a cycle, and no pause that would leave the
+/// A busy loop that reads a word of memory: one step a cycle, and no pause that would leave the
 /// core to its sibling.
 fn spin(board: &Lines) -> anyhow::Result<()> {
     board.half(AT_WORK).fetch_add(1, Ordering::AcqRel);

@@ -1,10 +1,10 @@
 //! The network: bandwidth and latency between two ends, over TCP and UDP, and by experiment what
 //! limits it.
 //!
-//! Every visit is a client. Its other end is `assay serve` on another host (`--to`), or a process
-//! that the visit forks on its second seat: the same code, reached over loopback. Both ends account
-//! for their CPU time, their waits and their drops, and the client gets the other's account when a
-//! transfer is over.
+//! Every pass is a client. Its other end is `assay serve` on another host (`--to`), or a process
+//! that the pass forks on its second seat: the same code, reached over loopback. Both ends count
+//! their CPU time, waits and drops, and the client receives the other end's counts after a
+//! transfer.
 
 use super::{Benchmark, Depth, Param, View, point};
 use crate::row::per_second;
@@ -55,12 +55,12 @@ const STREAMS: Param = Param::int(
     "connections at once (TCP: one task for each CPU; UDP: one for each stream)",
     1..=128,
 );
-const BYTES: Param = Param::int(ids::param::BYTES, "message size, bytes", 16..=1 << 20);
+const BYTES: Param = Param::bytes(ids::param::BYTES, "message size, bytes", 16..=1 << 20);
 const DEPTH: Param = Param::int(ids::param::DEPTH, "requests in flight", 1..=1024);
 const PROTOCOL: Param = Param::choice(ids::param::PROTOCOL, "what carries the messages", &["tcp", "udp"]);
 const ARM: Param = Param::choice(ids::param::ARM, "what the experiment changes", &ARMS);
 
-/// The input that holds the other end's address, `HOST:PORT`; without it the visit forks its own
+/// The input that holds the other end's address, `HOST:PORT`; without it the pass forks its own
 /// other end.
 pub const TO: &str = "to";
 
@@ -212,9 +212,9 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "What limits TCP bandwidth. One pass changes one thing at a time (arm) and measures how the bandwidth \
                 follows.",
         reading: "If burning CPU costs bandwidth at one end only, that end's CPU is the limit. If larger buffers \
-                  carry more, the window is. If nothing matters, 90 % arrives whole and UDP loses the excess, it is \
-                  the link or a shaper. A shaper lets the start run faster (`later`). The finding network-bottleneck \
-                  names the limit and which arms do not separate two causes.",
+                  carry more, the window is. If no change matters, the link or a shaper is the limit. Then 90 % of \
+                  the rate arrives without loss, and UDP above the rate is lost. A shaper lets the start run faster \
+                  (`later`). The finding network-bottleneck names the limit, or the two causes that remain.",
         method: "Fresh connections send in several rounds. The arms are plain, 30 % of CPU burnt at sender or \
                  receiver, and four streams. Socket buffers are four times as large or a quarter; messages are \
                  small. Pacing is half and 90 % of the plain rate; UDP sends at 1.2 times it. `later` compares the \
@@ -229,7 +229,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 const DEPTHS: [u64; 4] = [1, 4, 16, 64];
 
-/// Streams and sizes of one visit: `streams:bytes`, as the input `points` names them.
+/// Streams and sizes of one pass: `streams:bytes`, as the input `points` names them.
 fn transfer_points(case: &Case) -> Vec<Params> {
     let named = case.inputs.get("points").map_or("1:131072", String::as_str);
     let pair = |text: &str| {

@@ -1,6 +1,6 @@
-//! The way that a network test takes, described at one end: the address, the interface that leads
-//! to it, what its driver, the kernel's files and the routing socket tell of it. Both ends give the
-//! same lines; `machine::network` reads them.
+//! The path of a network test, described at one end: the address, the interface that leads to it,
+//! and what its driver, the kernel's files and the routing socket report. Both ends give the same
+//! lines; `machine::network` reads them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub fn describe(to: Option<SocketAddr>, probe: Probe) -> String {
     let interface = way.as_ref().ok().and_then(|way| netlink::interface(way.interface).ok());
     match &way {
         Err(why) => line("interface_unknown", &why.to_string()),
-        // Whoever only describes a machine does not tell its addresses.
+        // A description of a host alone does not show its addresses.
         Ok(_) if to.is_none() => {}
         Ok(way) => {
             let source = way.source.map(|source| source.to_string());

@@ -1,4 +1,5 @@
-//! Nexmark on a real Flink cluster: one visit is one cluster, and one job that walks all rates.
+//! Nexmark on a real Flink cluster: one pass is one cluster, and one job that goes through all
+//! rates.
 
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub struct Flink {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
-    /// A cluster that each visit starts: by this program, from this distribution, at this REST port
+    /// A cluster that each pass starts: by this program, from this distribution, at this REST port
     /// if any.
     Own { java: PathBuf, home: PathBuf, port: Option<u16> },
     /// One that runs: its REST address, slots that are free, and how far apart its metrics are, s.
@@ -62,8 +63,7 @@ const WARM_UP: &str = "warm_up_s";
 const TASKMANAGER: &str = "taskmanager";
 const JOBMANAGER: &str = "jobmanager";
 
-/// CPUs that are kept for the JobManager and the driver where there are so many more: starting it
-/// is all that it does.
+/// CPUs kept for the JobManager and the driver if enough remain: both work only while a job starts.
 const MAX_ELSEWHERE: usize = 2;
 
 /// Until the job's events flow, and from their end until nothing is left, s: as seen on two busy
@@ -99,8 +99,8 @@ const PLAIN: Benchmark = Benchmark {
     reading: "Load 100 is the capacity of these CPUs; more is better. `attainment` is events for each percent of \
               CPU. If half the load costs more than half the CPU, a fixed part is paid at any rate. If it costs \
               less, CPU% hides that the second half costs more, as on two threads of one core. Two cores (same-llc) \
-              are the control for two threads of one core. Plan below load 100, never from CPU% at light load. `achieved` below 100 %, \
-              or growing `late`, means that other work used these CPUs.",
+              are the control for two threads of one core (smt-sibling). Plan below load 100, never from CPU% at \
+              light load. `achieved` below 100 %, or growing `late`, means that other work used these CPUs.",
     method: "A standalone Flink cluster runs on loopback. The TaskManager is pinned to the placement's CPUs, with \
              one slot for each, the serial collector and a fixed heap. JobManager and driver use other CPUs if there \
              are any. One job generates Nexmark's events (1 person, 3 auctions, 46 bids), paced in its source. It \
@@ -195,7 +195,7 @@ fn keeps_windows(id: &str) -> bool {
     ![ids::Q0, ids::Q1, ids::Q2].iter().any(|plain| *plain == id)
 }
 
-/// How much a visit walks in each depth.
+/// Rounds of a pass and the length of its steps at each depth.
 fn length(depth: Depth) -> Length {
     match depth {
         Depth::Quick => Length { rounds: 1, step_s: 3.5, warm_up_s: 6.0 },
@@ -403,7 +403,7 @@ struct Tree;
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // What does not leave in this time sits in the kernel; whoever started us tries again.
+        // A process that does not end in this time is stuck in the kernel; our parent tries again.
         let _ = process::end_descendants(std::time::Duration::from_secs(5));
     }
 }
@@ -445,7 +445,7 @@ fn emit(walked: &Walked, sampler: &mut Sampler) -> anyhow::Result<()> {
 
 type ValueOf = fn(&walk::Window) -> Option<f64>;
 
-/// What a window says beside its rate and the cost of an event.
+/// Figures of a window other than its rate and the cost of an event.
 const VALUES: [(MetricId, ValueOf); 10] = [
     (ids::metric::CPU, |window| Some(window.cpu? * 100.0)),
     (ids::metric::CPU_TICKS, |window| Some(window.cpu_ticks? * 100.0)),

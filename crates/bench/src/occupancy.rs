@@ -31,12 +31,12 @@ pub const CLASS: Param = Param::choice(
     ],
 );
 
-/// Counts looks at two CPUs by their distance.
+/// Counts observations of two CPUs by their distance.
 pub struct Occupancy {
     placements: Placements,
     classes: Vec<Distance>,
     looks: Vec<u64>,
-    /// The pair of CPUs that was looked at last, and its class.
+    /// The pair of CPUs of the last observation, and its class.
     last: Option<((u32, u32), usize)>,
 }
 
@@ -45,7 +45,7 @@ const CHART: &str = "chart";
 /// A longer description is not kept; then only one CPU or two are distinguished.
 const LONGEST_CHART: usize = 16 << 10;
 
-/// Tells a case of a free pair how the CPUs relate.
+/// Notes in a case of a free pair how the CPUs relate.
 pub fn tell(case: &mut Case, placements: &Placements) {
     let chart = placements.chart();
     if case.placement.is_free() && chart.len() <= LONGEST_CHART {
@@ -70,7 +70,7 @@ impl Occupancy {
         Some(Occupancy { looks: vec![0; classes.len()], classes, placements, last: None })
     }
 
-    /// Counts `times` looks that found the tasks on these CPUs.
+    /// Counts `times` observations of the tasks on these CPUs.
     pub fn look(&mut self, one: u32, other: u32, times: u64) {
         let class = match self.last {
             Some((pair, class)) if pair == (one, other) => class,
@@ -89,12 +89,12 @@ impl Occupancy {
         self.looks[class] += times;
     }
 
-    /// Looks since the last [`Self::take`].
+    /// Observations since the last [`Self::take`].
     pub fn looks(&self) -> u64 {
         self.looks.iter().sum()
     }
 
-    /// Looks by class since the last [`Self::take`], in the order of [`Self::notes`].
+    /// Observations by class since the last [`Self::take`], in the order of [`Self::notes`].
     pub fn counts(&self) -> &[u64] {
         &self.looks
     }
@@ -106,8 +106,8 @@ impl Occupancy {
         }
     }
 
-    /// The shares of the classes that [`Self::notes`] names, of the looks since the last call; NaN
-    /// without any.
+    /// The shares of the classes that [`Self::notes`] names, of the observations since the last
+    /// call; NaN without any.
     pub fn take(&mut self) -> Vec<f64> {
         let all = self.looks() as f64;
         let shares = self.looks.iter().map(|looks| *looks as f64 / all).collect();
@@ -126,7 +126,7 @@ impl Occupancy {
     }
 }
 
-/// Where a partner notes on which CPU it is, and the caller looks.
+/// The place where a partner notes its CPU for the caller.
 pub struct CpuNote {
     cpu: Lines,
     /// `None` where places are given.
@@ -139,7 +139,7 @@ impl CpuNote {
         Ok(CpuNote { cpu: Lines::new(1)?, seen: None })
     }
 
-    /// From now on looks count, if the tasks of this case are free.
+    /// From now on observations count, if the tasks of this case are free.
     pub fn watch(&mut self, case: &Case) {
         self.seen = Occupancy::of(case);
     }

@@ -42,25 +42,25 @@ pub trait End {
 
 pub const ROLES: [&str; 2] = ["ping", "pong"];
 
-/// Windows of a pinned pair: a thousand round trips on one CPU, some thirty where each must wake an
+/// Samples of a pinned pair: a thousand round trips on one CPU, some thirty where each must wake an
 /// idle CPU, ns.
 pub const WINDOW_NS: f64 = 2e6;
-/// A free pair changes its placement every few ms: windows of many changes.
+/// A free pair changes its placement every few ms: samples of many changes.
 const FREE_WINDOW_NS: f64 = 20e6;
 
-/// The stretch with which windows are `window_ns` long, or those of a free pair if that is longer;
-/// deep profiles get no longer ones, but more visits.
+/// The stretch with which samples are `window_ns` long, or those of a free pair if that is longer;
+/// deep profiles get no longer ones, but more passes.
 pub fn stretch(windows: Windows, placement: &Placement, window_ns: f64) -> f64 {
     let free = placement.name == "free";
     (if free { FREE_WINDOW_NS.max(window_ns) } else { window_ns }) / windows.window_ns
 }
 
 /// A pair on two CPUs begins on one, where the fork left it; then waking the other CPU takes longer
-/// and longer over some tens of ms (seen on a guest; why was not looked into). What is set against
-/// each other begins after that, ns.
+/// and longer over some tens of ms (seen on a guest; the cause is unknown). What is compared begins
+/// after that, ns.
 pub const SETTLE_NS: f64 = 30e6;
 
-/// What is measured of a pair beside the headline.
+/// Further figures of a pair.
 pub const WAKEUP_P50: Metric = wakeup(ids::metric::WAKEUP_P50, "wake-up latency, median", 0.5);
 pub const WAKEUP_P99: Metric = wakeup(ids::metric::WAKEUP_P99, "wake-up latency, 99th percentile", 0.99);
 pub const WAKEUP_JITTER: Metric =
@@ -72,7 +72,7 @@ pub const SWITCHING: Metric = aside(ids::metric::SWITCHING, "rest of the wake-up
 pub const VOLUNTARY: Metric = aside(ids::metric::VOLUNTARY, "voluntary switches in a round", "");
 pub const INVOLUNTARY: Metric = aside(ids::metric::INVOLUNTARY, "involuntary switches in a round", "");
 pub const MIGRATIONS: Metric = aside(ids::metric::MIGRATIONS, "migrations in a round", "1/s");
-pub const AFFINE: Metric = note(ids::metric::AFFINE, "wake-ups that considered the waker's CPU", "");
+pub const AFFINE: Metric = note(ids::metric::AFFINE, "share of wake-ups that considered the waker's CPU", "");
 
 /// The metrics of a row that measures a pair: its headline, then all that stands with it.
 pub const fn metrics(headline: Metric) -> [Metric; 12] {
@@ -133,12 +133,12 @@ pub fn on_one_cpu(placement: &Placement) -> bool {
     placement.name == Distance::SameCpu.name()
 }
 
-/// How long a pair settles before its first window, s.
+/// How long a pair settles before its first sample, s.
 pub fn settling_s(placement: &Placement) -> f64 {
     if on_one_cpu(placement) { 0.0 } else { SETTLE_NS / 1e9 }
 }
 
-/// Candidates of a row whose visits have this many points, with windows of this length.
+/// Candidates of a row whose passes have this many points, with samples of this length.
 pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f64) -> Vec<Candidate> {
     let candidate = |placement: Placement| {
         let free = placement.name == "free";
@@ -156,18 +156,18 @@ pub fn candidates(bench: &Benchmark, scope: &Scope, points: usize, window_ns: f6
     placements(scope).into_iter().map(|placement| placement.map_or_else(unmet, candidate)).collect()
 }
 
-/// Windows that take the wake-up latency, ns.
+/// Samples that take the wake-up latency, ns.
 pub const WAKEUPS_NS: f64 = 2e6;
 
-/// How a visit measures its pair.
+/// How a pass measures its pair.
 pub struct PairPlan {
     pub metric: MetricId,
     pub stretch: f64,
-    /// Length of the windows that take the wake-up latency, ns; 0 for pairs that never sleep.
+    /// Length of the samples that take the wake-up latency, ns; 0 for pairs that never sleep.
     pub wakeup_ns: f64,
 }
 
-/// One visit: times round trips and notes where they took place, then the wake-ups of the partner.
+/// One pass: times round trips and notes where they took place, then the wake-ups of the partner.
 pub fn visit<E: End>(
     case: &Case,
     sampler: &mut Sampler,
@@ -228,11 +228,11 @@ impl SwitchCounts {
     }
 }
 
-/// Where each of the two is, is noted every so many round trips: often enough to see a free pair
-/// move, seldom enough (20 ns twice in 8 × 2 µs) to cost a quarter of a per cent.
+/// Both note their CPU once in this many round trips: often enough to see a free pair move, and 20
+/// ns twice in 8 × 2 µs cost only 0.25 %.
 const LOOK_EVERY: u64 = 8;
 
-/// Round trips whose wake-up latency is taken in one window.
+/// Round trips whose wake-up latency is taken in one sample.
 const STAMPS: usize = 2048;
 
 /// What the pair shares: whether pong is ready, and the latencies that it saw.
@@ -267,10 +267,9 @@ pub struct Watch {
     _ticks: Ticks,
 }
 
-/// Four in a second: nothing that a window could notice.
+/// Four in a second: nothing that a sample could notice.
 const TICK: Duration = Duration::from_millis(250);
-/// A partner that says nothing for so many ticks will not any more; hypervisors steal CPUs for
-/// less.
+/// A partner silent for this many ticks has stopped; hypervisors steal CPUs for less.
 const PATIENCE_TICKS: u32 = 40;
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -314,7 +313,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits for the partner to leave by itself, and looks at how it did.
+    /// Waits for the partner to end by itself, and checks its exit status.
     pub fn finish(mut self) -> anyhow::Result<()> {
         let status = self.child.wait(PATIENCE).context("while the partner ends")?;
         check_answer(status.success(), || format!("the partner ended with {status}"))
@@ -400,8 +399,8 @@ impl<E: End> Pair<E> {
         Ok(())
     }
 
-    /// Plays `trips` round trips: how long they took, ns, and the shares of them at each distance
-    /// that is looked for.
+    /// Plays `trips` round trips: their time, ns, and the share of them at each distance that is
+    /// counted.
     pub fn window(&mut self, trips: u64) -> anyhow::Result<(f64, Vec<f64>)> {
         let ns = self.play(trips)?;
         Ok((ns, self.spot.take()))
@@ -453,7 +452,7 @@ fn be_pong(end: &mut impl End, table: &Table, spot: &CpuNote, clock: Clock) -> a
             table.age(stamps).store(age as u64, Ordering::Release);
         }
         window = stamped;
-        // Ping looks after the answers that are multiples of LOOK_EVERY.
+        // Ping notes both CPUs after the answers that are multiples of LOOK_EVERY.
         if (token + 1) % LOOK_EVERY == 0 {
             spot.note();
         }
@@ -461,7 +460,7 @@ fn be_pong(end: &mut impl End, table: &Table, spot: &CpuNote, clock: Clock) -> a
     }
 }
 
-/// Repeats an interrupted call; for partners, which die with whom they wait for.
+/// Repeats an interrupted call; for partners, which die with the process that they wait for.
 pub fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

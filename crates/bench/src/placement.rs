@@ -31,7 +31,7 @@ pub enum Distance {
     OtherLlc,
     OtherNode,
     OtherPackage,
-    /// Different CPUs of which the kernel tells nothing more.
+    /// Different CPUs; the kernel reports nothing more.
     OtherCpu,
 }
 
@@ -62,7 +62,7 @@ impl Distance {
     }
 }
 
-/// Pairs of CPUs that are looked at in search of every distance: all those of two thousand cores.
+/// Pairs of CPUs that are searched for every distance: all those of two thousand cores.
 const LOOKS: usize = 1 << 22;
 
 const NO_CPU: &str = "no usable CPU found";
@@ -106,7 +106,7 @@ impl Address {
     }
 }
 
-/// A pair at each distance that was found, and how many were looked at.
+/// A pair at each distance that was found, and how many were searched.
 type Found = (BTreeMap<Distance, (u32, u32)>, usize);
 
 /// The CPUs that this process may use, with what the kernel reports of each.
@@ -117,7 +117,7 @@ pub struct Placements {
     /// Of those that may not be used, the ones that the kernel isolates: programs get them only
     /// when they ask.
     isolated: CpuSet,
-    /// A pair at each distance, and how many were looked at; every row of two tasks asks for it.
+    /// A pair at each distance, and how many were searched; every row of two tasks asks for it.
     pairs: OnceCell<Found>,
 }
 
@@ -125,7 +125,7 @@ impl Placements {
     pub fn of(machine: &Machine) -> Placements {
         let mut usable = machine.cpus.allowed.intersection(&machine.cpus.online);
         if usable.is_empty() {
-            // A captured tree tells nothing of affinity; a live host without /sys tells only that.
+            // A captured tree has no affinity; a live host without /sys has only that.
             let known = [&machine.cpus.online, &machine.cpus.allowed].into_iter().find(|set| !set.is_empty());
             usable = known.cloned().unwrap_or_default();
         }
@@ -232,8 +232,8 @@ impl Placements {
         placement("one-per-core", self.seats(role, |_| true))
     }
 
-    /// So many tasks, pinned: each on a core of its own while there are cores, which are taken
-    /// evenly from all; then one more on each core, on its next CPU, and round again.
+    /// `count` pinned tasks: one on each core, cores taken evenly from all; then one more on each
+    /// core, on its next CPU, and so on.
     pub fn spread(&self, role: &'static str, count: usize) -> Placement {
         let mut cores: Vec<(Option<usize>, Vec<u32>)> = Vec::new();
         for (cpu, address) in &self.addresses {
@@ -250,7 +250,7 @@ impl Placements {
         placement("spread", if cores.is_empty() { Vec::new() } else { (0..count).map(of).collect() })
     }
 
-    /// For each last-level cache of which the kernel tells, one task on each of its cores.
+    /// For each reported last-level cache, one task on each of its cores.
     pub fn per_llc(&self, role: &'static str) -> Vec<Placement> {
         let llcs: BTreeSet<usize> = self.addresses.values().filter_map(|address| address.llc).collect();
         let own = |llc| placement("per-llc", self.seats(role, |address| address.llc == Some(llc)));
@@ -426,7 +426,7 @@ mod tests {
         let nodes = placements.per_node("task");
         assert_eq!(nodes.len(), 4);
         assert_eq!((nodes[1].0, nodes[1].1.cpus().to_string().as_str()), (1, "16,18,20,22,24,26,28,30"));
-        // Where cores are not told, every CPU counts as one.
+        // If cores are not reported, every CPU counts as one.
         let mut machine = Machine::default();
         machine.cpus.online = set("0-2");
         let placements = Placements::of(&machine);
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(names(&machine), ["same-cpu 1", "other-llc 0-1"]);
         machine.caches.push(cache(3, "0-1"));
         assert_eq!(names(&machine), ["same-cpu 1", "same-llc 0-1"]);
-        // One CPU alone told of its caches: that it shares none with the other is not known.
+        // Only one CPU reports its caches: whether it shares them with the other is unknown.
         machine.caches = vec![cache(2, "0"), cache(3, "0")];
         assert_eq!(names(&machine), ["same-cpu 1", "other-cpu 0-1"]);
     }

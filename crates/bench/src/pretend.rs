@@ -1,8 +1,8 @@
 //! Seeded fake samples for every benchmark, so that the whole pipeline can be run and compared byte
 //! by byte.
 //!
-//! A series' level comes from its name, each process shifts it a little, each window scatters
-//! around it; `free` placements hop between two levels. Nothing here looks at the machine.
+//! A series' level comes from its name, each process shifts it a little, each sample scatters
+//! around it; `free` placements move between two levels. Nothing here reads the host.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -16,7 +16,7 @@ use model::{
     fingerprint,
 };
 
-/// Relative spread between processes and between windows of one process.
+/// Relative spread between processes and between samples of one process.
 const BETWEEN: f64 = 0.004;
 const WITHIN: f64 = 0.006;
 const PRETENDED_GHZ: f64 = 3.0;
@@ -100,7 +100,7 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     let ns = order.windows.window_ns;
     let mut values: Vec<f64> =
         (0..windows).map(|_| process_level * (WITHIN * normal(&mut random)).exp()).collect();
-    // What is no level but an order: when looks began, and the working sets of each turn.
+    // Values that are an order, not a level: when probes began, and the working sets of each round.
     let counted: Option<fn(usize) -> f64> = match at_rest {
         true if metric.name == host::metric::MOMENT => Some(|look| look as f64 * LOOK_EVERY_MS),
         true if metric.name == host::metric::SIZE => Some(|look| (1 << (look % SIZES)) as f64),
@@ -139,12 +139,12 @@ fn samples(order: &Order, point: &Params, metric: &Metric, seed: u64) -> Samples
     }
 }
 
-/// How many times as long anything takes beside a busy neighbour.
+/// How many times longer work takes with a busy sibling.
 fn slower(beside: Beside) -> f64 {
     match beside {
         Beside::Idle => 1.0,
         Beside::Spinner => 1.3,
-        // Nobody has to be woken from idle.
+        // No CPU has to wake from idle.
         Beside::Awake => 0.5,
         Beside::SameWork | Beside::Stream => 1.5,
     }
@@ -228,7 +228,7 @@ fn level_of_region(metric: &Metric) -> f64 {
     }
 }
 
-/// Looks of a visit while nothing else runs, ms from one to the next.
+/// Probes of a pass while nothing else runs, and ms from one to the next.
 const LOOKS_AT_REST: usize = 49;
 const LOOK_EVERY_MS: f64 = 75.0;
 const SIZES: usize = 7;

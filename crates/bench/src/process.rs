@@ -125,12 +125,12 @@ const PARAMS: &[Param] = &[
 
 const COPYING: &[Metric] = &[LATENCY_US, resident::PER_GB.aside()];
 
-/// Memory of the parent, MiB, beside none.
+/// Further sizes of the parent's memory, MiB, with the depth that adds them.
 const RESIDENT_MB: [(u64, Depth); 3] = [(64, Depth::Standard), (256, Depth::Standard), (1024, Depth::Full)];
 /// The same for ways that copy nothing or take long: they have nothing to add where time is short.
 const RESIDENT_MB_IF_DEEP: [(u64, Depth); 2] = [(64, Depth::Full), (1024, Depth::Full)];
 
-/// A process takes 0.1 to 1 ms: windows of at least ten.
+/// A process takes 0.1–1 ms; a sample has at least ten.
 pub const STRETCH: f64 = 2.0;
 const SHELL_STRETCH: f64 = 5.0;
 
@@ -224,7 +224,7 @@ fn start(case: &Case, sampler: &mut Sampler, how: &ProgramStart) -> anyhow::Resu
     if !resident::sizes(case).is_empty() {
         parent.note(sampler);
     }
-    // The other ways copy nothing: there is no slope to tell.
+    // The other ways copy nothing, so there is no slope.
     if matches!(how.way, StartMethod::Fork) {
         parent.per_gb(sampler)?;
     }

@@ -24,8 +24,8 @@ pub const ITERATIONS: &str = "iterations";
 pub const REFERENCE_MACHINE: &str = "reference_machine";
 const ONE_COPY_ON: &str = "one vCPU of a KVM guest, AMD EPYC family 25 model 17 at 3.7 GHz, 2026-11-22";
 const ALLOCATIONS: &str = "allocations";
-/// The input of a case that tells what a component is bound by, and what it says: one copy alone,
-/// one copy while every other CPU of the suite streams through memory.
+/// The input of a case that shows what bounds a component: one copy alone, or one copy while every
+/// other CPU of the suite streams through memory.
 pub const EXPERIMENT: &str = "experiment";
 pub const ALONE: &str = "alone";
 pub const BESIDE_STREAMS: &str = "beside-streams";
@@ -125,10 +125,10 @@ fn usual(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     cases(bench, scope, &suite)
 }
 
-/// The case of a component: copies side by side, each with memory of its own, on its own node; and
-/// where it is asked for, what tells whether memory decides: one copy alone, and of components that
-/// wait for single lines (which scale although memory decides) one copy beside streams. A component
-/// in caches shows what sharing alone costs: the first of them has both.
+/// The case of a component: copies at once, each with its own memory on its own node. On request,
+/// experiments show whether memory decides: one copy alone and, for components that wait for single
+/// lines (they scale although memory decides), one copy with streams. A component in caches shows
+/// what sharing alone costs: the first of them has both.
 pub fn cases(bench: &Benchmark, scope: &Scope, suite: &Suite) -> Vec<Candidate> {
     let Some(component) = component(&bench.id) else { return Vec::new() };
     let placement = match placement(scope, suite) {

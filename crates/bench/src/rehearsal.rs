@@ -1,5 +1,5 @@
-//! For tests: plans the cases of a row on the CPUs that the test may use, and visits them with
-//! short windows.
+//! For tests: plans the cases of a row on the CPUs that the test may use, and runs a pass of each
+//! with short samples.
 
 use std::io::{Read, Seek};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -60,7 +60,7 @@ fn order(case: &Case) -> Order {
     Order { case: case.clone(), windows: WINDOWS, clock, seed: 1, pass: 0, pretend, secret, parent }
 }
 
-/// What a visit's process said: its samples, and its last word.
+/// The output of a pass's process: its samples, and its last line.
 fn heard(said: &str) -> (Vec<Samples>, Option<Reason>) {
     let (mut samples, mut end) = (Vec::new(), None);
     for line in said.lines() {
@@ -95,7 +95,7 @@ pub fn with_sampler_of(
     Ok(heard(&String::from_utf8(said)?).0)
 }
 
-/// Does it in a pinned process of its own, as a visit does: what was sampled, and how it ended.
+/// Runs `work` in a pinned process, as a pass does: its samples, and how it ended.
 pub fn sampled(
     case: &Case,
     work: impl FnOnce(&mut Sampler) -> anyhow::Result<()>,
@@ -116,7 +116,7 @@ pub fn sampled(
     heard(&text)
 }
 
-/// Visits a case: what was sampled, and how it ended.
+/// Runs a pass of a case: its samples, and how it ended.
 pub fn visit(case: &Case) -> (Vec<Samples>, Option<Reason>) {
     sampled(case, |sampler| (row_of(case).run)(case, sampler))
 }
@@ -143,9 +143,9 @@ fn longest_gap<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     })
 }
 
-/// Visits a case and checks what every row promises. Where the machine kept us from running for
-/// longer than many of these short windows, nothing may have happened in them: a visit that then
-/// broke a promise is repeated, twenty times at most.
+/// Runs a pass of a case and checks what every row promises. If the host paused us for longer than
+/// many of these short samples, some may be empty: a pass that then breaks a promise is repeated,
+/// at most twenty times.
 pub fn visit_all(case: &Case) -> Vec<Samples> {
     let mut tries = 0;
     loop {
@@ -158,9 +158,9 @@ pub fn visit_all(case: &Case) -> Vec<Samples> {
     }
 }
 
-/// Visits a case: its samples, or which promise of every row they break. Promised are the first
-/// metric at each point and each other headline at some; all of them numbers, and none negative
-/// unless the row gives plain values; and nothing that the row does not declare.
+/// Runs a pass of a case: its samples, or the promise that they break. Promised: the first metric
+/// at each point, each other headline at some, only declared metrics, and finite values, negative
+/// only if plain.
 fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
     let row = row_of(case);
     let (samples, reason) = visit(case);
@@ -176,13 +176,13 @@ fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
         return Err(format!("{point:?} is missing"));
     }
     for metric in row.metrics.iter().filter(|metric| metric.headline) {
-        // What warms up may be anything: a window in which nothing arrived, too.
+        // A warm-up sample may have any value, even none that arrived.
         let counted = |one: &&Samples| one.values(metric.form).split_off(one.warm_up.min(one.len()));
         let values: Vec<f64> = of(&metric.name).iter().flat_map(counted).collect();
         let fine = |value: &f64| match metric.form {
             // A difference of two times that were disturbed has any sign.
             Form::Value => value.is_finite(),
-            // In a window that is so short nothing may arrive.
+            // In so short a sample nothing may arrive.
             Form::WorkPerTime { .. } => value.is_finite() && *value >= 0.0,
             _ => value.is_finite() && *value > 0.0,
         };
@@ -198,7 +198,7 @@ fn visit_checked(case: &Case) -> Result<Vec<Samples>, String> {
     }
 }
 
-/// Visits every case of a row, in the first profile that has it.
+/// Runs a pass of every case of a row, in the first profile that has it.
 pub fn visit_row(id: BenchId) -> Vec<Samples> {
     cases(id, row(id).from).iter().flat_map(visit_all).collect()
 }

@@ -32,7 +32,7 @@ pub fn plan(candidate: &mut Candidate, scope: &Scope, sizes: &[(u64, Depth)], st
     candidate.case.inputs.insert(PARAM.name.into(), super::memory::sizes_input(&sizes));
     candidate.memory_bytes = candidate.memory_bytes.max(largest << 20);
     if candidate.unmet.is_none() {
-        // Slow forks fill a window one by one.
+        // Slow forks fill a sample one by one.
         let forks = (scope.windows.count + scope.windows.warm_up + 5) as f64;
         let gib = |mb: u64| mb as f64 / 1024.0;
         let slow: f64 = sizes.iter().map(|mb| gib(*mb) * FORK_S * forks).sum();
@@ -67,7 +67,7 @@ impl Resident {
         Ok(Resident { memory, nodes, written: 0, took: Vec::new() })
     }
 
-    /// Writes so much of it as is not written yet, and sees that the parent holds it.
+    /// Writes what is not written yet, and checks that the parent holds it.
     pub fn grow(&mut self, mb: u64) -> anyhow::Result<()> {
         let words = ((mb << 20) as usize / 8).max(self.written);
         for (index, word) in self.memory.words_mut()[self.written..words].iter_mut().enumerate() {
@@ -88,7 +88,7 @@ impl Resident {
         self.took.push(((mb << 20) as f64, ns));
     }
 
-    /// Says what the memory was in the visit's facts.
+    /// Notes the memory in the pass's facts.
     pub fn note(&self, sampler: &mut Sampler) {
         note_memory(sampler, &self.memory, &self.nodes);
     }

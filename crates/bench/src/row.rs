@@ -1,4 +1,4 @@
-//! What rows are declared with: their parameters, metrics and views, by what they are.
+//! Building blocks of benchmark declarations: parameters, metrics and views.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,6 +19,10 @@ pub enum Range {
         min: i64,
         max: i64,
     },
+    Bytes {
+        min: i64,
+        max: i64,
+    },
     Choice(&'static [&'static str]),
     /// Any text.
     Word,
@@ -28,6 +32,11 @@ impl Param {
     /// A whole number.
     pub const fn int(name: ParamId, about: &'static str, range: RangeInclusive<i64>) -> Param {
         Param { name, about, range: Range::Int { min: *range.start(), max: *range.end() } }
+    }
+
+    /// A number of bytes.
+    pub const fn bytes(name: ParamId, about: &'static str, range: RangeInclusive<i64>) -> Param {
+        Param { name, about, range: Range::Bytes { min: *range.start(), max: *range.end() } }
     }
 
     /// The number of a CPU.
@@ -47,7 +56,9 @@ impl Param {
 impl Range {
     pub fn holds(&self, value: &model::Value) -> bool {
         match self {
-            Range::Int { min, max } => value.int().is_some_and(|value| (*min..=*max).contains(&value)),
+            Range::Int { min, max } | Range::Bytes { min, max } => {
+                value.int().is_some_and(|value| (*min..=*max).contains(&value))
+            }
             Range::Choice(choices) => value.text().is_some_and(|text| choices.contains(&text)),
             Range::Word => value.text().is_some(),
         }
@@ -57,11 +68,25 @@ impl Range {
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Range::Int { min, max } => write!(f, "{min} to {max}"),
+            Range::Int { min, max } => write!(f, "{}–{}", grouped(*min), grouped(*max)),
+            Range::Bytes { min, max } => write!(f, "{}–{}", size(*min), size(*max)),
             Range::Choice(choices) => f.write_str(&choices.join(", ")),
             Range::Word => f.write_str("any word"),
         }
     }
+}
+
+/// A number with commas between thousands: `1,048,576`.
+fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// Bytes in the largest unit that divides them: `512 B`, `64 TiB`.
+fn size(bytes: i64) -> String {
+    let power = bytes.max(1).trailing_zeros() / 10;
+    format!("{} {}", bytes >> (10 * power), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"][power as usize])
 }
 
 /// A time for each piece of work, in nanoseconds.
@@ -94,12 +119,12 @@ pub const fn ghz(name: MetricId, title: &'static str) -> Metric {
     Metric::new(name, title, "GHz", Better::Higher, Form::WorkPerTime { scale: 1.0 })
 }
 
-/// A value beside the headline.
+/// A value that is not the headline.
 pub const fn value(name: MetricId, title: &'static str, unit: &'static str, better: Better) -> Metric {
     Metric::new(name, title, unit, better, Form::Value).aside()
 }
 
-/// A value beside the headline that is neither good nor bad.
+/// A value that is not the headline and neither good nor bad.
 pub const fn note(name: MetricId, title: &'static str, unit: &'static str) -> Metric {
     value(name, title, unit, Better::Neither)
 }

@@ -1,4 +1,4 @@
-//! The only way to emit a sample: calibrates, warms up, times windows, notes what moved, writes
+//! The only way to emit a sample: calibrates, warms up, times samples, notes what moved, writes
 //! lines to the parent.
 
 use std::io::Write;
@@ -37,9 +37,9 @@ pub struct Order {
     pub case: Case,
     pub windows: Windows,
     pub clock: RunClock,
-    /// Seeds whatever the visit shuffles, so that it can be repeated.
+    /// Seeds all random orders of the pass, so that it can be repeated.
     pub seed: u64,
-    /// The pass over the plan that this visit belongs to, from 0.
+    /// The round of the plan that this pass belongs to, from 0.
     #[serde(default)]
     pub pass: u32,
     /// Invent samples from this seed instead of measuring.
@@ -53,22 +53,22 @@ pub struct Order {
     pub parent: Option<u32>,
 }
 
-/// How windows are timed.
+/// How samples are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Windows {
     /// Length that calibration aims at, ns: at least 1 ms and 1000 clock steps.
     pub window_ns: f64,
-    /// Counted windows of each point.
+    /// Counted samples of each point.
     pub count: usize,
-    /// Windows before them, marked and not counted.
+    /// Samples before them, marked and not counted.
     pub warm_up: usize,
-    /// A point that takes longer than this ends with the windows it has, s.
+    /// A point that takes longer than this ends with the samples it has, s.
     pub limit_s: f64,
 }
 
 impl Windows {
-    /// The stretch (at most 1) with which a window is no longer than this: loops that repeat within
-    /// microseconds need not fill the long windows of deep profiles.
+    /// The stretch (at most 1) with which a sample is no longer than this: loops that repeat within
+    /// microseconds need not fill the long samples of deep profiles.
     pub fn no_longer_than(&self, ns: f64) -> f64 {
         (ns / self.window_ns).min(1.0)
     }
@@ -102,9 +102,9 @@ pub struct Sampler<'a> {
     facts: ProcessFacts,
 }
 
-/// A reading of stolen time dearer than this is left out, ns.
+/// A reading of stolen time that takes longer than this is left out, ns.
 const STEAL_READING_NS: f64 = 20_000.0;
-/// Clock steps that a window must have, so that reading the clock is an error of 0.1 % at most.
+/// Clock steps that a sample must have, so that reading the clock is an error of 0.1 % at most.
 const STEPS: f64 = 1000.0;
 
 impl<'a> Sampler<'a> {
@@ -155,9 +155,9 @@ impl<'a> Sampler<'a> {
         &mut self.facts
     }
 
-    /// Times windows of `body`, which does the given number of iterations; the clock is read around
-    /// it. The answer is the median of the counted windows, ns a unit of work: for what follows
-    /// from it (a window's length, a share).
+    /// Times samples of `body`, which does the given number of iterations; the clock is read around
+    /// it. The answer is the median of the counted samples, ns per unit of work: for values derived
+    /// from it (a sample's length, a share).
     pub fn time(&mut self, point: Point, mut body: impl FnMut(u64)) -> anyhow::Result<f64> {
         self.time_loop(point, &mut body)
     }
@@ -173,7 +173,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Times windows of `body`, which reports its own nanoseconds (a team's first start to last
+    /// Times samples of `body`, which reports its own nanoseconds (a team's first start to last
     /// end); the answer is that of [`Self::time`].
     pub fn time_by(
         &mut self,
@@ -194,7 +194,7 @@ impl<'a> Sampler<'a> {
         Ok(median(each))
     }
 
-    /// Calibrates, checks linearity and times the windows of a point.
+    /// Calibrates, checks linearity and times the samples of a point.
     fn windows_of(&mut self, point: &Point, body: Body) -> anyhow::Result<Samples> {
         let window_ns = self.windows.window_ns * point.stretch;
         let iterations = calibrate(window_ns, body).context("while calibrating")?;
@@ -216,14 +216,14 @@ impl<'a> Sampler<'a> {
                 break;
             }
         }
-        // A point cut short keeps at least its last window as a counted one.
+        // A point cut short keeps at least its last sample as a counted one.
         let warm_up = self.windows.warm_up.min(columns.ns.len().saturating_sub(1));
         Ok(columns.samples(point.params.clone(), point.metrics(), warm_up, Some(linearity)))
     }
 
-    /// As [`Self::time_by`], with further series of the same windows, a point and a metric each,
-    /// whose work `body` reports beside the nanoseconds (bytes that others moved meanwhile, shares
-    /// of the iterations).
+    /// As [`Self::time_by`], with further series of the same samples, a point and a metric each,
+    /// whose work `body` returns with the nanoseconds (bytes that others moved meanwhile, shares of
+    /// the iterations).
     pub fn time_noting(
         &mut self,
         point: Point,
@@ -238,7 +238,7 @@ impl<'a> Sampler<'a> {
         Ok(median(each[counted..].to_vec()))
     }
 
-    /// The windows of a point, and what `body` notes in each.
+    /// The samples of a point, and what `body` notes in each.
     fn noted_windows<Note>(
         &mut self,
         point: &Point,
@@ -251,19 +251,19 @@ impl<'a> Sampler<'a> {
             noted.push(note);
             Ok(ns)
         })?;
-        // The last rounds are the windows; those before calibrated.
+        // The last rounds are the samples; those before calibrated.
         let noted = noted.split_off(noted.len().saturating_sub(samples.len().min(windows)));
         Ok((samples, noted))
     }
 
-    /// As [`Self::time_by`], with the work of a window as `body` reports it beside the nanoseconds:
-    /// that of several tasks, of which each does as much as it can.
+    /// As [`Self::time_by`], with the work of a sample as `body` returns it with the nanoseconds:
+    /// that of several tasks, each doing what it can.
     pub fn time_counted(
         &mut self,
         point: Point,
         mut body: impl FnMut(u64) -> anyhow::Result<(f64, f64)>,
     ) -> anyhow::Result<()> {
-        // What tasks have done tells how much it was: none of it can be left unreported.
+        // The tasks count their own work, so none of it can be left unreported.
         let planted = self.planted.take();
         let windows = self.noted_windows(&point, &mut body);
         self.planted = planted;
@@ -271,8 +271,8 @@ impl<'a> Sampler<'a> {
         self.emit(Samples { work: Packed::pack(works), ..samples })
     }
 
-    /// As [`Self::time_by`], with a second metric of the same windows whose work `body` reports
-    /// beside the nanoseconds.
+    /// As [`Self::time_by`], with a second metric of the same samples whose work `body` returns
+    /// with the nanoseconds.
     pub fn time_beside(
         &mut self,
         point: Point,
@@ -286,7 +286,7 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Emits what was noted in the windows of `samples`: a value for each note and window.
+    /// Emits what was noted in the samples of `samples`: a value for each note and sample.
     fn emit_notes(
         &mut self,
         samples: &Samples,
@@ -308,7 +308,7 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// Times windows in which several things are timed at once, a point each: `body` does the given
+    /// Times samples in which several things are timed at once, a point each: `body` does the given
     /// number of iterations of all and reports the nanoseconds of each. Calibrated by the slowest.
     pub fn time_each(
         &mut self,
@@ -354,7 +354,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Emits `windows` histograms of latencies, each made by `body`, which also reports the
-    /// window's length, ns, and a value for each further metric of these windows that `notes`
+    /// sample's length, ns, and a value for each further metric of these samples that `notes`
     /// names.
     pub fn histograms(
         &mut self,
@@ -406,7 +406,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Emits windows that the caller timed itself: the work and the nanoseconds of each, the first
+    /// Emits samples that the caller timed itself: the work and the nanoseconds of each, the first
     /// `warm_up` not counted.
     pub fn windows_timed(
         &mut self,
@@ -438,7 +438,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// The last lines of a visit.
+    /// The last lines of a pass.
     pub fn finish(mut self, reason: Option<Reason>) -> anyhow::Result<()> {
         let facts = std::mem::take(&mut self.facts);
         self.write(&Line::Process(Box::new(facts)))?;

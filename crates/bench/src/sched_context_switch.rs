@@ -68,8 +68,8 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 const ROLES: [&str; 2] = ["member", "next"];
 
-/// A window of 2 ms holds a thousand hops on one CPU; wake-ups of other CPUs are dearer, and the
-/// scheduler changes its mind about free processes every few ms.
+/// A sample of 2 ms holds a thousand hops on one CPU; wake-ups of other CPUs take longer, and the
+/// scheduler moves free processes every few ms.
 const LONG_ENOUGH_NS: f64 = 2e6;
 const STRETCH_APART: f64 = 5.0;
 
@@ -132,7 +132,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
     let setup_s = count as f64 * (0.6e-3 + largest as f64 * 0.3e-6) + settling_s(&placement) + wake_ups_s;
     let stretch = stretch(scope.windows.no_longer_than(LONG_ENOUGH_NS), &placement);
     let seconds = sizes.iter().map(|kb| {
-        // A window is at least one lap; the block alone takes a window too.
+        // A sample is at least one lap; the block alone takes a sample too.
         let lap_s = count as f64 * (3e-6 + *kb as f64 * 60e-9);
         windows * ((stretch * scope.windows.window_ns / 1e9).max(lap_s) + LONG_ENOUGH_NS / 1e9)
     });
@@ -145,7 +145,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, seats: &Placement, count: usize, 
 
 /// KiB of each process, to beyond its L2 where the ring's blocks fit the plan's memory.
 fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
-    /// All blocks of a ring together: a lap through more takes longer than its windows should.
+    /// All blocks of a ring together: a lap through more takes longer than its samples should.
     const MAX_IN_TIME_KB: u64 = 128 << 10;
     // Where a hop goes to another CPU it is the wake-up that counts.
     let one_cpu = placement.cpus().len() == 1;
@@ -166,7 +166,7 @@ fn sizes(scope: &Scope, placement: &Placement, count: u64) -> Vec<u64> {
     sizes
 }
 
-/// Length of a ring's windows in units of the usual one.
+/// Length of a ring's samples in units of the usual one.
 fn stretch(usual: f64, placement: &Placement) -> f64 {
     if placement.cpus().len() > 1 { usual * STRETCH_APART } else { usual }
 }
@@ -203,7 +203,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
             continue;
         }
         sampler.value(point(ids::param::KB, kb), ids::metric::OVERHEAD, (pipe_ns + data_ns) / hop_ns, 0.0)?;
-        // By the fastest window: a disturbed hop is long, and would resolve what no quiet one can.
+        // By the fastest sample: a disturbed hop is long, and would resolve what no quiet one can.
         if pipe_ns + data_ns < RESOLVABLE * least_ns {
             sampler.value(
                 point(ids::param::KB, kb),
@@ -233,7 +233,7 @@ fn settle(case: &Case, clock: Clock, ring: &mut Ring) -> anyhow::Result<()> {
     while clock.now() < end {
         ring.play(4, 0)?;
     }
-    // What was seen until now belongs to no window.
+    // Observations until now belong to no sample.
     if let Some(mut seen) = Occupancy::of(case) {
         ring.looks_into(&mut seen);
     }
@@ -249,7 +249,7 @@ fn on_one_cpu(case: &Case) -> bool {
     case.placement.cpus().len() == 1
 }
 
-/// The token's way round: ns a hop, the median of all windows and that of the fastest.
+/// The token's way round: ns a hop, the median of all samples and that of the fastest.
 fn hops(
     case: &Case,
     sampler: &mut Sampler,

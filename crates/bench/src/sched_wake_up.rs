@@ -54,7 +54,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
 /// Workers for each CPU, and what one works, us.
 const WORKERS_A_CPU: usize = 2;
 const WORK_US: u64 = 2000;
-/// How long a visit lets them work.
+/// How long a pass lets them work.
 const WINDOW: Duration = Duration::from_millis(500);
 /// Stacks of threads, bytes.
 const STACK: usize = 64 << 10;
@@ -170,8 +170,8 @@ fn started<Answer: Send + 'static>(
     thread::start(STACK, body).context("cannot start a thread: check ulimit -u and pids.max")
 }
 
-/// A messenger: wakes whoever sleeps until the end, and then everybody once more. How often it woke
-/// somebody.
+/// A messenger: wakes sleeping workers until the end, and then all once more. Returns the number of
+/// wake-ups.
 fn wake(group: &Group, end: &AtomicBool, clock: Clock) -> u64 {
     let mut sent = 0;
     let mut left = group.slots.len();
@@ -184,7 +184,7 @@ fn wake(group: &Group, end: &AtomicBool, clock: Clock) -> u64 {
                 slot.state.store(if over { LAST } else { WOKEN }, Ordering::Release);
                 let _ = futex::wake(&slot.state, futex::Flags::PRIVATE, 1);
                 sent += 1;
-                // Whoever is woken after the end does not come back.
+                // A worker that is woken after the end does not come back.
                 left -= usize::from(over);
             }
         }

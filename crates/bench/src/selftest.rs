@@ -134,7 +134,7 @@ fn adds(sampler: &mut Sampler, slowness: f64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The CPU's own counters around each window of additions; where there are none the visit fails and
+/// The CPU's own counters around each sample of additions; where there are none the pass fails and
 /// says why.
 fn counted(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut counters = CoreCounters::open().map_err(anyhow::Error::msg)?;

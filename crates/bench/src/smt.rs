@@ -38,7 +38,7 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
     about: "How much work one thread of a core, both threads, and separate cores do at rising load, and what CPU% \
             shows meanwhile.",
     reading: "Twice the tasks on separate cores do twice the work. Two threads of one core do only 1–2 × the work of \
-              one, while CPU% counts two full CPUs. At 50 % less than as much again is left. `attainment` is work \
+              one, while CPU% counts two full CPUs. At CPU% 50 the work can less than double. `attainment` is work \
               for each percent of CPU; it is flat if CPU% is right. IPC needs the CPU's counters; `per_busy` is work \
               per second of CPU time.",
     method: "Each task does a fixed number of requests, each 200 µs of work when alone, and sleeps in between. At \
@@ -150,11 +150,11 @@ pub fn cases(bench: &Benchmark, scope: &Scope, levels: u64) -> Vec<Candidate> {
     all
 }
 
-/// The kinds beside `loop`, those first that gain most and least by a second thread: what a small
-/// budget leaves shows how far kinds lie apart.
+/// The kinds other than `loop`. Those that gain most and least by a second thread come first, so
+/// that a small budget still shows the range.
 const OTHERS: [Kind; 7] =
     [Kind::Chase, Kind::Stream, Kind::Integer, Kind::Float, Kind::Mixed, Kind::Vector, Kind::Branchy];
-/// Behind the whole machine and the nearest two cores, before those far apart.
+/// After the whole host and the nearest two cores, before distant cores.
 const OTHERS_PRIORITY: u32 = 83;
 
 /// A placement with its priority; or its name, and why this machine lacks it.

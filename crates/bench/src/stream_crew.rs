@@ -87,8 +87,8 @@ impl Worker {
         }
     }
 
-    /// Works over the block; whether what it read is right (what it wrote, [`Self::is_right`]
-    /// tells).
+    /// Works over the block; returns whether what it read is right ([`Self::is_right`] checks what
+    /// it wrote).
     pub fn work(&mut self, bytes: u64, passes: u64) -> bool {
         let word = match self.stream.op {
             Op::Write | Op::WriteNt => WRITTEN,
@@ -101,7 +101,7 @@ impl Worker {
         match self.stream.op {
             Op::Read => sum == sum_of_initial(array_bytes(Op::Read, bytes)).wrapping_mul(passes),
             // What was loaded last shows that the loop came to the block's end; the words
-            // themselves are looked at later.
+            // themselves are checked later.
             Op::Load => {
                 let words = array_bytes(Op::Load, bytes) as usize / 8;
                 let last = (words - LAST_WORDS..words).map(|index| initial(Op::Load, 0, index));
@@ -111,8 +111,8 @@ impl Worker {
         }
     }
 
-    /// Whether the block holds what the work since [`Self::prepare`] must have left: looks at one
-    /// word of each cache line, at another lane in each, so that no line and no lane is left out.
+    /// Whether the block holds what the work since [`Self::prepare`] must have left: checks one
+    /// word of each cache line, another lane in each, so that no line and no lane is left out.
     pub fn is_right(&self, bytes: u64) -> bool {
         let op = self.stream.op;
         let words = array_bytes(op, bytes) as usize / 8;
@@ -146,8 +146,7 @@ const REMOTE: u64 = 3;
 const PASSES_BITS: u32 = 26;
 const UNIT_BYTES: u64 = 512;
 
-/// More passes are never asked for in one round: a window of the smallest block in the nearest
-/// cache has a thousandth.
+/// Most passes of a round: a sample of the smallest block in the nearest cache has a thousandth.
 const PASSES_MOST: u64 = (1 << PASSES_BITS) - 1;
 
 fn order(what: u64, bytes: u64, passes: u64) -> u64 {
@@ -250,7 +249,7 @@ mod tests {
                 assert!(worker.is_right(size), "{op:?}");
             }
             // One flipped bit in the first array shows: in the sum or in the block, as soon as it
-            // is looked at.
+            // is checked.
             let looked_at = 8 * 17 + 17 % 8;
             worker.memory.words_mut()[looked_at] ^= 1 << 40;
             let sum_right = op != Op::Read || worker.work(bytes, 1);

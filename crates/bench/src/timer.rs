@@ -68,9 +68,9 @@ const ROW: Benchmark = Benchmark {
 const PERIOD_NS: u64 = 250_000;
 /// What the kernel gives every task that does not ask for another one.
 const DEFAULT_SLACK_NS: u64 = 50_000;
-/// Wake-ups of a window: a hundred have a 99th percentile.
+/// Wake-ups of a sample: a hundred have a 99th percentile.
 const WAKE_UPS: u64 = 100;
-/// A window that takes this many times as long as it should ends early: other work has the CPU.
+/// A sample that takes this many times as long as it should ends early: other work has the CPU.
 const PATIENCE: u64 = 8;
 
 /// Quick: what there is without asking, and what real-time tasks get; the rest is for deeper
@@ -106,7 +106,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     wanted.map(candidate).collect()
 }
 
-/// Longer windows have more wake-ups.
+/// Longer samples have more wake-ups.
 fn wake_ups(window_ns: f64) -> u64 {
     WAKE_UPS.max((10.0 * window_ns) as u64 / PERIOD_NS)
 }
@@ -206,7 +206,7 @@ fn late(moment: u64, now: u64) -> anyhow::Result<u64> {
     Ok(now - moment)
 }
 
-/// Emits the histograms of windows of wake-ups.
+/// Emits the histograms of samples of wake-ups.
 fn measure(
     sampler: &mut Sampler,
     mut window: impl FnMut(u64) -> anyhow::Result<Vec<u64>>,
@@ -247,7 +247,7 @@ mod tests {
                     panic!("{}: {}", case.key(), samples.len())
                 };
                 let counts: Vec<u64> = samples.histograms.iter().map(|one| one.total()).collect();
-                // A window ends early when others keep the CPU, never with more than was asked.
+                // A sample ends early when others keep the CPU, never with more than was asked.
                 assert!(counts.iter().all(|count| (1..=WAKE_UPS).contains(count)), "{counts:?}");
                 let quantile = |q| samples.values(Form::Quantile { q, scale: 1.0 })[1];
                 assert!(quantile(0.0) <= quantile(0.5) && quantile(0.5) <= quantile(1.0));

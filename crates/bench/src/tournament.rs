@@ -17,15 +17,14 @@ pub fn every(cpus: &CpuSet) -> Vec<Pair> {
         .collect()
 }
 
-/// Pairs that are looked at for a sample: all those of 1400 CPUs.
+/// Pairs that are searched for a subset: all those of 1400 CPUs.
 const LOOKS: usize = 1 << 20;
 
 /// Up to `each` pairs of every distance that the machine has, spread over its CPUs; the same ones
 /// each time.
 pub fn sample(placements: &Placements, each: usize) -> Vec<Pair> {
     let cpus: Vec<u32> = placements.cpus().iter().collect();
-    // Where there are too many pairs, CPUs evenly over the machine are looked at from, and all
-    // looked at.
+    // With too many pairs, the first CPU is taken evenly over the host, the second is any.
     let step = (cpus.len() * cpus.len() / 2).div_ceil(LOOKS).max(1);
     let mut classes: BTreeMap<Distance, Vec<Pair>> = BTreeMap::new();
     for low in cpus.iter().step_by(step) {

@@ -213,12 +213,12 @@ const SCRIPTS: Benchmark = Benchmark {
 const CONTEXT: &[Metric] =
     &[LPS, pair::VOLUNTARY, pair::INVOLUNTARY, OCCUPANCY, pair::MIGRATIONS, pair::AFFINE];
 
-/// Windows in units of the usual one: 20 ms in the quick profile, long enough for the scheduler to
-/// change its mind.
+/// Samples in units of the usual one: 20 ms in the quick profile, long enough for the scheduler to
+/// move tasks.
 const USUAL: f64 = 10.0;
 /// Half a millisecond an exec.
 const EXEC: f64 = 20.0;
-/// Windows of ten loops and more, of four where eight scripts run at once.
+/// Samples of ten loops and more, of four where eight scripts run at once.
 const SCRIPT: f64 = 40.0;
 const EIGHT_SCRIPTS: f64 = 60.0;
 
@@ -335,7 +335,7 @@ fn context_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     candidates
 }
 
-/// A round trip takes 2 to 100 us: windows of many.
+/// A round trip takes 2–100 µs; a sample has many.
 const CONTEXT_NS: f64 = 4e6;
 
 fn context(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {

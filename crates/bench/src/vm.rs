@@ -36,7 +36,7 @@ fn timed_faults(clock: Clock, work: impl FnOnce()) -> anyhow::Result<(f64, u64)>
 }
 
 /// Faults of other memory (a stack that grows, a page of code used for the first time) that may
-/// fall among ours.
+/// fall among the measured ones.
 const STRAY_FAULTS: u64 = 4;
 
 /// As many faults as must be, give or take strays.

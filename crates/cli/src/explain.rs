@@ -209,8 +209,8 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
             model::Better::Lower => "lower is better",
             model::Better::Neither => "neither side is better",
         };
-        let unit = if metric.unit.is_empty() { "share" } else { metric.unit.as_ref() };
-        text.push_str(&format!("  {}: {}, {unit}, {better}\n", metric.name, metric.title));
+        let unit = if metric.unit.is_empty() { String::new() } else { format!(", {}", metric.unit) };
+        text.push_str(&format!("  {}: {}{unit}, {better}\n", metric.name, metric.title));
     }
     if !bench.params.is_empty() {
         text.push_str("\nParameters\n");

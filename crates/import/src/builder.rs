@@ -80,7 +80,7 @@ impl Builder {
         self.found.is_empty()
     }
 
-    /// Notes a fact of the machine; the first value of a label counts.
+    /// Notes a fact of the host; the first value of a label counts.
     pub fn fact(&mut self, label: &str, value: &str) {
         let value = value.trim();
         if !value.is_empty() && !self.make_up.iter().any(|(known, _)| known == label) {

@@ -8,7 +8,7 @@ use crate::kit::lines::{adds, begins, ignored};
 use model::{Better, units};
 
 pub(crate) const TOOL: Tool =
-    Tool::of("pairs of bw_mem (lmbench), below their commands", is_one, |text| Ok(read(text)));
+    Tool::of("bw_mem of lmbench: pairs of numbers below their commands", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("bw_mem pairs");
 const REMARK: &str = "lmbench keeps the median of its measurements, so no spread is known; bw_mem does not pin its processes, and does not count the lines that a store fetches first";

@@ -8,8 +8,7 @@ use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, once};
 use model::Better;
 
-pub(crate) const TOOL: Tool =
-    Tool::of("matrices of core-to-core-latency (text and CSV)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("core-to-core-latency (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("core-to-core-latency matrix");
 const REMARK: &str = "core-to-core-latency does not report the node of its lines; it cuts the ± of its table off at 99 ns, so Assay does not read it";
@@ -80,7 +79,7 @@ pub(crate) fn may_be(text: &str) -> bool {
         && is_lower(&lines().map(|row| row.split(',').collect()).collect::<Vec<_>>())
 }
 
-/// Fewer rows may be anything's; no machine that it measured has more CPUs.
+/// Fewer rows may be of any tool; no measured host has more CPUs.
 const MIN_CPUS: usize = 4;
 const MAX_CPUS: usize = 4096;
 

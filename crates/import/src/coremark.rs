@@ -37,7 +37,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of CoreMark");
+tool!(FORM, "CoreMark");
 
 /// Its own rules ask for a run of ten seconds.
 const MIN_SECONDS: f64 = 10.0;

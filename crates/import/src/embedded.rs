@@ -6,8 +6,8 @@ use serde_json::Value;
 /// More documents than this in one file are a mistake or an attack.
 const MAX_DOCUMENTS: usize = 20_000;
 
-/// Bytes in which the end of a document may be looked for in vain: each of millions of brackets
-/// could look through all of a text.
+/// Bytes that may be searched in vain for ends of documents: each of millions of brackets could
+/// cause a search of the whole text.
 const MAX_IN_VAIN: usize = 32 << 20;
 
 /// What a text holds.
@@ -94,7 +94,7 @@ pub fn embedded(text: &str) -> Embedded<'_> {
 }
 
 /// The object at the start of a text, its length, and whether it is cut off; `seen` is how much of
-/// the text was looked at where it is not whole.
+/// the text was read if it is cut off.
 fn document(text: &str, seen: &mut usize) -> Option<(Value, usize, bool)> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     match stream.next()? {
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(embedded("{\"a, b\": \"c, d\", \"e\": [1, 2").documents.len(), 1);
     }
 
-    /// What is no document but ends costs no more than its own length, and hides none behind it;
-    /// what never ends is looked through a bounded number of times.
+    /// Text in brackets that is no document costs its own length and hides no document after it;
+    /// text that never ends is searched a bounded number of times.
     #[test]
     fn brackets_without_end_are_given_up_and_others_are_not() {
         let text = "{ nan }\n".repeat(20_000) + "{\"a\": 1}\n";

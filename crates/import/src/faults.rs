@@ -1,5 +1,5 @@
-//! What the figures and words of an imported file say against it: rules that need no run. `assay
-//! explain` has their texts.
+//! Findings about an imported file from its own figures and words: rules that need no run. `assay
+//! explain` prints their texts.
 
 use super::builder::number;
 use super::kit::{Number, is_rate};
@@ -21,12 +21,12 @@ const QUOTED: usize = 5;
 
 pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "An imported result of fio reports failed I/O, or data that differs from what fio wrote. Its rates are those of the rest, \
-         up to where a job gave up.",
+        "What it means",
+        "An imported result of fio reports failed I/O, or data that differs from what fio wrote. Its rates are those of the I/O that \
+         succeeded, up to where a job gave up.",
     ),
     (
-        "When it fires",
+        "When it appears",
         "The `error` (JSON) or `err=` (text) of a job is not 0, or the job went on after errors (`total_err`, `errors: total=`). \
          Lines of fio about failed I/O (`io_u error`, `err=.../file:`, `ENOSPC on laying out`) or failed verification (`verify: ...`, \
          `bad header`, `bad magic`) count too.",
@@ -35,74 +35,73 @@ pub const FAILED_EXPLAINED: &[(&str, &str)] = &[
 
 pub const DISAGREE_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
+        "What it means",
         "Figures of an imported file contradict each other. The file was edited, or put together from two.",
     ),
     (
-        "When it fires",
-        "A printed rate and the printed amount over the printed time differ by more than 2 % and by more than the last digit of the time \
-         (1 ms). A percentile is less than a lower one, or more than a tenth above the largest value. The bytes over the I/Os of a job \
-         are more than 2 % from its only block size and from what was in flight at its ends (fio's JSON). A latency is above twice \
-         the time of the job. A job of one direction has I/O in another. What a writing job reads back in fio's verify phase does not count: \
-         `verify` is set, or the text has as many reads as writes (fewer where the job failed).",
+        "When it appears",
+        "A printed rate differs from amount over time by more than 2 % and by more than the last digit of the time (1 ms). \
+         A percentile is less than a lower one, or more than 10 % above the largest value. The bytes for each I/O of a job are more than \
+         2 % from its only block size, beyond the I/Os in flight at its ends (fio's JSON). A latency is above twice the time of the job. \
+         A job of one direction has I/O in another. Reads of fio's verify phase do not count: `verify` is set, or the text has as many \
+         reads as writes (fewer where the job failed).",
     ),
 ];
 
 pub const INTERRUPTED_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "An imported run stopped early, or its text was cut. Its figures are of the part until then, and its last words are unknown.",
+        "What it means",
+        "An imported run stopped early, or its text was cut. Its figures cover the time before that.",
     ),
     (
-        "When it fires",
-        "The tool says so (fio's `terminating on signal`, sockperf's `interrupted by user`, an interrupt as `error` in iperf3's JSON), or \
-         it died after its first figures with a message in the file. It also fires if the last report of a run is an interim one, a table \
-         ends before its last row, a line is missing that the tool always prints at its end, or the file ends in the middle. `says` \
-         quotes the line.",
+        "When it appears",
+        "The tool reports it: fio's `terminating on signal`, sockperf's `interrupted by user`, an interrupt as `error` in iperf3's JSON. \
+         Or it died after its first figures with a message in the file. It also appears if a table or the file ends early, the last \
+         report is an interim one, or the tool's last line is missing. `says` quotes the line.",
     ),
 ];
 
 pub const BOUND_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "The sender or the receiver of an imported iperf3 result used up its CPU. The figure is what that CPU can send or take, and is often \
-         read as the capacity of the network (iperf3 before 3.16 runs all its streams on one thread).",
+        "What it means",
+        "The sender or the receiver of an imported iperf3 result used up its CPU. The figure is what that CPU can send or receive. It is \
+         often read as the capacity of the network. iperf3 before 3.16 runs all its streams on one thread.",
     ),
     (
-        "When it fires",
+        "When it appears",
         "`cpu_utilization_percent` of an end is at or above 95 % of one CPU (of one CPU per stream from version 3.16 on).",
     ),
 ];
 
 pub const THROTTLED_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "The tool that measured says that heat or power slowed the host while it did. The figures belong to that room, that cooler and that \
-         moment, and the order of the tests decides which of them are lower.",
+        "What it means",
+        "The tool reports that heat or a power limit slowed the host during the run. The figures depend on the cooling, the room and the \
+         order of the tests.",
     ),
-    ("When it fires", "The result says so itself: sbc-bench's `After at ...°C (throttled)`."),
+    ("When it appears", "The result itself reports it: sbc-bench's `After at ...°C (throttled)`."),
 ];
 
 pub const DOCUMENTED_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "Assay learned the format of an imported result from documentation, without output of the tool. A column may mean something \
-         else than it seems to, so its figures are shown and rejected: Assay concludes nothing from them.",
+        "What it means",
+        "Assay knows the format of an imported result from documentation only, without output of the tool. A column may mean something \
+         else than it seems to. So its figures are shown and rejected: Assay concludes nothing from them.",
     ),
     (
-        "When it fires",
-        "`assay import --help` marks the format `from documentation`. A real output, sent with an issue, ends that.",
+        "When it appears",
+        "`assay import --help` marks the format as known from documentation only. Send a real output with an issue to change that.",
     ),
 ];
 
 pub const UNSURE_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "An imported result is the mean of several passes, and the tool itself says that these differ by more than was requested. The file has \
-         the width of its interval.",
+        "What it means",
+        "An imported result is the mean of several passes, and the tool itself reports that these differ by more than was requested. The \
+         file has the width of its interval.",
     ),
     (
-        "When it fires",
+        "When it appears",
         "netperf (`-I`) prints `Desired confidence was not achieved`, or its omni output has a `THROUGHPUT_CONFID` above the \
          `CONFIDENCE_INTERVAL`.",
     ),
@@ -120,7 +119,7 @@ pub fn from_documentation(result: &mut Imported) {
         Severity::Warning,
         [
             &format!("The format \"{}\" is known from documentation alone", result.format),
-            "Assay learned to read it without output of the tool, so a column may mean something else.",
+            "No output of the tool was available, so a column may mean something else.",
             "Check the figures in the file itself, and send such a file with an issue.",
         ],
         vec![Fact::new("format", result.format, "assay import --help")],
@@ -163,9 +162,9 @@ const INTERRUPTION: Kind = Kind {
     rule: INTERRUPTED,
     severity: Severity::Warning,
     counted: ["sign", "signs"],
-    headline: "The file has {} of an early end: its figures are of the time before it",
+    headline: "The run was stopped early ({}): figures cover the time before",
     cause: "The run was stopped, or its text was cut.",
-    advice: "Run it to its end, or import all that it printed, before you compare it.",
+    advice: "Before you compare it, run it to its end, or import its complete output.",
 };
 
 const FULL_CPU: Kind = Kind {
@@ -269,7 +268,7 @@ impl Faults {
         quote(&mut self.invalid, text);
     }
 
-    /// The tool says that its own passes differ too much.
+    /// The tool reports that its own passes differ too much.
     pub fn unsure(&mut self, text: &str) {
         quote(&mut self.unsure, text);
     }
@@ -344,7 +343,7 @@ pub fn disagree_too(result: &mut Imported, facts: Vec<Fact>) {
     }
 }
 
-/// Why an I/O failed; the graver, the later.
+/// Why an I/O failed; the most severe is last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Failure {
     Refused,
@@ -397,7 +396,7 @@ const FAILURES: [(Failure, &[&str]); 35] = [
 ];
 
 impl Failure {
-    /// By what is said: `error 22, Invalid argument`, `err=22/file:...`.
+    /// By the words of the message: `error 22, Invalid argument`, `err=22/file:...`.
     fn of(text: &str) -> Failure {
         let numbers = ["error ", "err="].into_iter().filter_map(|word| text.split_once(word));
         let number = |(_, rest): (&str, &str)| -> String {

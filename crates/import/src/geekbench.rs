@@ -12,7 +12,7 @@ use model::Better;
 pub(crate) const FORM: Form = Form {
     format: Format("Geekbench result"),
     program: "geekbench6",
-    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another machine",
+    remark: "Geekbench does not report CPUs, clock or spread; scores of two major versions cannot be compared, since each is calibrated on another host",
     documented: false,
     signs: &["Geekbench", "Running GB"],
     marks: &["major"],
@@ -103,7 +103,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of Geekbench 4, 5 and 6 as text, also in what yabs.sh prints");
+tool!(FORM, "Geekbench 4, 5 and 6: text, also as printed by yabs.sh");
 
 const ONE: &[Setting] = &[param("cores", "single")];
 const ALL: &[Setting] = &[param("cores", "multi")];

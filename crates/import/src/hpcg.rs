@@ -48,7 +48,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of HPCG");
+tool!(FORM, "HPCG");
 
 fn check(run: &Run, notes: &mut Notes) {
     run.texts("invalid").for_each(|text| notes.faults.invalid(text));

@@ -47,7 +47,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of HPL (Linpack)");
+tool!(FORM, "HPL (Linpack)");
 
 fn check(run: &Run, notes: &mut Notes) {
     run.texts("failed").for_each(|text| notes.faults.invalid(text));

@@ -13,7 +13,7 @@ use crate::kit::lines::{adds, begins, ignored};
 use model::Better;
 use model::vocabulary::network as ids;
 
-pub(crate) const TOOL: Tool = Tool::of("results of iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("iperf 2 (text and CSV)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("iperf 2 result");
 const REMARK: &str = "iperf 2 does not report where its threads ran";
@@ -338,7 +338,7 @@ fn bandwidth(rows: &[&Hit], metric: &str, faults: &mut Faults, figures: &mut Fig
     !whole.is_empty()
 }
 
-/// Looks whether the rate of a row is its bytes over its time.
+/// Checks whether the rate of a row is its bytes over its time.
 fn check(row: &Hit, faults: &mut Faults) {
     let time = row
         .number("to")

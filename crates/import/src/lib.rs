@@ -66,7 +66,7 @@ impl fmt::Display for Format {
 
 /// A tool whose results can be read.
 struct Tool {
-    /// What its files are called in a list of all that can be read.
+    /// Name in the list of formats.
     files: &'static str,
     /// How its files begin that are JSON from the first byte on, without blanks.
     json: &'static [&'static str],
@@ -136,8 +136,8 @@ pub struct Imported {
     pub format: Format,
     /// As printed (summaries cut it after nine characters); `unknown` where it does not.
     pub host: String,
-    /// Facts of the machine, by the labels of a run's own make-up where they mean the
-    /// same. A text that the format cut off ends in `…`.
+    /// Facts of the host, by the labels of a run's own make-up where they mean the same. A text
+    /// that the format cut off ends in `…`.
     pub make_up: Vec<(String, String)>,
     /// A benchmark each, in the file's order.
     pub catalogue: Vec<Title>,
@@ -146,7 +146,7 @@ pub struct Imported {
     pub index: Vec<Index>,
     /// Sentences about the file that are no figure.
     pub remarks: Vec<String>,
-    /// Lines that look like figures, and of which none could be read; a remark names them.
+    /// Lines that look like figures and could not be read; a remark names them.
     pub refused: usize,
     /// Faults that the file itself shows.
     pub findings: Vec<Finding>,
@@ -208,11 +208,11 @@ pub fn is_json(begin: &[u8]) -> bool {
     TOOLS.iter().flat_map(|tool| tool.json).any(|first| marks.starts_with(first.as_bytes()))
 }
 
-/// What can be read, in words: a line each tool.
+/// The formats that can be read, one line for each tool.
 pub fn known() -> impl Iterator<Item = String> {
     TOOLS.iter().map(|tool| {
         if tool.documented {
-            format!("{} (from documentation, which concludes nothing)", tool.files)
+            format!("{} (known from documentation only: shown, not judged)", tool.files)
         } else {
             tool.files.to_string()
         }

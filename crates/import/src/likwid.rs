@@ -61,7 +61,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of likwid-bench");
+tool!(FORM, "likwid-bench");
 
 fn check(run: &Run, notes: &mut Notes) {
     let volume = run.number("volume").map(|bytes| bytes.times(1e-6));

@@ -7,8 +7,7 @@ use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool =
-    Tool::of("results of Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("Intel Memory Latency Checker (mlc)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("Intel MLC result");
 const REMARK: &str = "mlc prints one figure per test, so no spread is known; it reports neither the CPUs of its threads nor, without -L, the page size";

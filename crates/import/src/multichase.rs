@@ -1,4 +1,4 @@
-//! Google's multichase, and the two small programs beside it: pingpong and fairness.
+//! Google's multichase, and its two small programs pingpong and fairness.
 
 use super::builder::{Builder, Meaning};
 use super::faults::Faults;
@@ -7,8 +7,7 @@ use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, begins, ignored, once};
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool =
-    Tool::of("results of multichase, and of pingpong and fairness beside it", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("multichase, pingpong and fairness", is_one, |text| Ok(read(text)));
 
 const CHASE: Format = Format("multichase result");
 const PINGPONG: Format = Format("pingpong matrix (multichase)");
@@ -114,7 +113,7 @@ fn chase(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     let size = |line: &str, name: &str, usual: u64| {
         printed(line).or_else(|| option(name).map_or(Some(usual), units::bytes).filter(|_| command.is_some()))
     };
-    // What is usual is as many pages of the machine, whose size only -v prints.
+    // The default is a number of the host's pages, whose size only -v prints.
     let locality = printed("locality").or_else(|| option("-T").and_then(units::bytes));
     let (Some(stride), Some(memory)) = (size("stride", "-s", STRIDE), size("memory", "-m", MEMORY)) else {
         return;

@@ -46,14 +46,14 @@ pub(crate) const FORM: Form = Form {
             settings: &[param("chase", "chase"), point("bytes", "bytes"), point("threads", "threads")],
             ..latency("chase.mean")
         },
-        Row { wording: "multiload chase {chase} beside {load}", settings: BOTH, ..latency("both.chased") },
+        Row { wording: "multiload chase {chase} with {load}", settings: BOTH, ..latency("both.chased") },
         Row {
-            wording: "multiload {load} beside chase {chase}, mean of samples",
+            wording: "multiload {load} with chase {chase}, mean of samples",
             settings: BOTH,
             ..bandwidth("both.mean", "bandwidth")
         },
         Row {
-            wording: "multiload {load} beside chase {chase}, best sample",
+            wording: "multiload {load} with chase {chase}, best sample",
             settings: BOTH,
             ..bandwidth("both.most", "bandwidth_max")
         },
@@ -62,7 +62,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of multiload");
+tool!(FORM, "multiload");
 
 const BENCH: &str = "memory.multiload";
 

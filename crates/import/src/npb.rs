@@ -51,7 +51,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of the NAS Parallel Benchmarks");
+tool!(FORM, "NAS Parallel Benchmarks");
 
 fn check(run: &Run, notes: &mut Notes) {
     let verified = run.at("verified").unwrap_or_default();

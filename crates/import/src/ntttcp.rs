@@ -11,7 +11,7 @@ use crate::kit::lines::{adds, begins, ignored, once};
 use model::Better;
 use model::vocabulary::network as ids;
 
-pub(crate) const TOOL: Tool = Tool::of("results of ntttcp for Linux", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("ntttcp for Linux", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("ntttcp result");
 const REMARK: &str = "ntttcp does not report where its threads ran; its CPU figures are of the whole host";

@@ -11,8 +11,7 @@ use crate::kit::lines::{adds, ahead, ignored, once, within};
 use model::vocabulary::network as ids;
 use model::{Better, Value, units};
 
-pub(crate) const TOOL: Tool =
-    Tool::of("results of nuttcp (words and -fparse)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("nuttcp (words and -fparse)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("nuttcp result");
 const REMARK: &str =
@@ -199,7 +198,7 @@ fn figures(run: &Run, builder: &mut Builder, faults: &mut Faults) {
     }
 }
 
-/// Looks whether its rates are its amounts over its times.
+/// Checks whether its rates are its amounts over its times.
 fn check(run: &Run, faults: &mut Faults) {
     const MEGABITS: f64 = 8.0 * 1_048_576.0 / 1e6;
     for hit in run.hits.iter().filter(|hit| ["whole", "end"].contains(&hit.name)) {

@@ -8,7 +8,7 @@ use crate::kit::lines::{adds, ahead, begins, ignored, once, separates, within};
 pub(crate) const FORM: Form = Form {
     format: Format("openssl speed result"),
     program: "openssl",
-    remark: "openssl divides by its own CPU time (unless -elapsed): a busy host looks idle",
+    remark: "openssl divides by its own CPU time (unless -elapsed): other work does not lower the figures",
     documented: false,
     signs: &["type ", "+H:", "+F:", " bits", "keygens/s"],
     marks: &["head", "key", "exchange", "machine", "made-head"],
@@ -95,7 +95,7 @@ pub(crate) const FORM: Form = Form {
 /// What the keys were made for: `encap`, `sign`.
 const MADE: &[Setting] = &[param("made_for", "made-head.second")];
 
-tool!(FORM, "results of `openssl speed`");
+tool!(FORM, "openssl speed");
 
 fn check(run: &Run, notes: &mut Notes) {
     if run.hit("cipher").is_some() && run.hit("head").is_none() {

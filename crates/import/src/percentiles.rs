@@ -1,6 +1,6 @@
-//! Percentiles: the names of their metrics, and how many observations one needs.
+//! Percentiles: names of their metrics, and the observations that one needs.
 
-/// Why a percentile is none: fewer than ten observations lie beyond it. `None` where there are
+/// Why a percentile has no value: fewer than ten observations lie beyond it. `None` if there are
 /// enough, or their number is unknown.
 pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) -> Option<String> {
     let n = observations?;
@@ -8,7 +8,7 @@ pub fn too_few_beyond(percent: f64, observations: Option<f64>, printed: &str) ->
     let beyond = n * percent.min(100.0 - percent).max(0.0) / 100.0 + 1e-6;
     (beyond < 10.0).then(|| {
         format!(
-            "fewer than 10 observations lie beyond it ({beyond:.1} of {n}): what it prints ({printed}) is an extreme value"
+            "fewer than 10 observations beyond the percentile ({beyond:.1} of {n}): the printed {printed} is an extreme value"
         )
     })
 }
@@ -22,7 +22,7 @@ pub fn percentile_name(stem: &str, percent: &str) -> Option<String> {
     }
     let digits =
         if percent.contains('.') { percent.trim_end_matches('0').trim_end_matches('.') } else { percent };
-    // What stands before the point has two digits where something stands behind it: 2.5 is no 25.
+    // Two digits before the point if any follow it: 2.5 is `025`, not `25`.
     let pad = if digits.find('.') == Some(1) { "0" } else { "" };
     Some(format!("{stem}_p{pad}{}", digits.replace('.', "")))
 }

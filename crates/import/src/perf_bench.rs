@@ -1,5 +1,5 @@
-//! `perf bench` beside its tests of the scheduler: memory functions, system calls, futexes and
-//! epoll. Its KB, MB and GB are powers of 1024 (perf's `tools/perf/bench/mem-functions.c`).
+//! `perf bench` without its scheduler tests: memory functions, system calls, futexes and epoll. Its
+//! KB, MB and GB are powers of 1024 (perf's `tools/perf/bench/mem-functions.c`).
 
 use crate::Format;
 use crate::kit::Run;
@@ -67,7 +67,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of `perf bench` mem, syscall, futex and epoll");
+tool!(FORM, "perf bench: mem, syscall, futex and epoll");
 
 fn check(run: &Run, notes: &mut Notes) {
     if run.hit("done").is_some() {

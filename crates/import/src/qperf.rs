@@ -11,7 +11,7 @@ use crate::kit::lines::{ahead, begins, ignored, separates, within};
 use model::vocabulary::network as ids;
 use model::{Better, units};
 
-pub(crate) const TOOL: Tool = Tool::of("results of qperf", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("qperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("qperf result");
 const REMARK: &str = "qperf prints three digits and does not report where its two ends ran; it prints the message size only with -vv";
@@ -48,7 +48,7 @@ fn is_one(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
 
-/// The results in a text. It prints the facts of the machine once.
+/// The results in a text. It prints the facts of the host once.
 fn read(text: &str) -> Vec<Imported> {
     let log: Log = log(text, "qperf", &TABLE, said_again);
     let mut results = Results::new(FORMAT, REMARK);
@@ -61,7 +61,7 @@ fn read(text: &str) -> Vec<Imported> {
             conf = own.collect();
         }
         let command = run.command.clone().unwrap_or_default();
-        // Beside its options a command has the host, and the tests.
+        // After its options a command has the host and the tests.
         let options = command.without(&VALUED, &options(FLAGS));
         let is_test = |word: &str| word.split_once('_').is_some_and(|(first, _)| PROTOCOLS.contains(&first));
         let is_word = |word: &&str| word.starts_with(|one: char| one.is_alphanumeric());

@@ -1,6 +1,5 @@
-//! Several results of SPEC CPU2017 on one machine: how far its runs differ. SPEC CPU repeats within
-//! 1 or 2 %, so that two runs of a component that differ by more than 5 % show that something
-//! changed.
+//! Several results of SPEC CPU2017 on one host: how far its runs differ. SPEC CPU repeats within
+//! 1–2 %, so runs of a component that differ by more than 5 % show that something changed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,23 +15,23 @@ pub const RULE: &str = "runs-apart";
 /// What `assay explain runs-apart` says.
 pub const EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "Two imported SPEC CPU2017 runs of one machine differ by more than 5 % in a component. SPEC CPU repeats within \
-         1 or 2 %, so something changed. Where memory-bound components move and the others do not, look at memory first.",
+        "What it means",
+        "Two imported SPEC CPU2017 runs of one host differ by more than 5 % in a component. SPEC CPU repeats within 1–2 %, so something \
+         changed. If memory-bound components move and others do not, check memory first.",
     ),
     (
-        "When it fires",
-        "max / min of SPEC's own results of a component over the files of one machine (same suite, host, CPU, cores, memory and \
-         model) is above 1.05. The coefficient of variation beside it is the population's: the deviation with divisor n over \
-         the mean, as in the published case (7.94 % with a wrongly filled slot, 0.23 % after); its interval is that of normal runs.",
+        "When it appears",
+        "max / min of SPEC's own results of a component is above 1.05. The files are of one host: same suite, host name, CPU, cores, memory, \
+         product, kernel and compiler. CV is the population's coefficient of variation: the deviation with divisor n over the mean. Its \
+         interval is that of normal runs. In a published case it was 7.94 % with a module in the wrong slot and 0.23 % after the move.",
     ),
     (
         "When it names memory",
-        "Never for the swing of one component alone. bwaves, lbm, fotonik3d and roms stream over grids larger than any cache; namd, \
-         povray, imagick, nab, exchange2 and leela work on little data. Memory is named if one of the first group moves and none of \
-         it stays within 2.5 %, and if one of the second group stays within 2.5 % and none of it moves. \"Low, low, high, high, \
-         mid\" is named the order of memory of two speeds if noise produces it in at most 2 % of as many runs (simulated): never \
-         below five runs with two of each side. Where no component shows whether it is memory, the order is only called similar.",
+        "Never for one component alone. bwaves, lbm, fotonik3d and roms stream over grids larger than any cache. namd, povray, imagick, \
+         nab, exchange2 and leela work on little data. Memory is named if one of the first group moves and none of it stays within 2.5 %. \
+         Also, one of the second group must stay within 2.5 %, and none of it may move. The order \"low, low, high, high, mid\" points to \
+         memory of two speeds. It is named if noise gives it in at most 2 % of simulated runs. It needs five runs, two of them at each end. If no component \
+         shows whether it is memory, the order is only called similar.",
     ),
 ];
 
@@ -41,7 +40,7 @@ const STREAMS: [&str; 4] = ["bwaves", "lbm", "fotonik3d", "roms"];
 /// Components whose inner work is on data that caches hold.
 const SMALL: [&str; 6] = ["namd", "povray", "imagick", "nab", "exchange2", "leela"];
 
-/// What must be the same of two results for them to be runs of one machine.
+/// Facts that two results share if they are runs of one host.
 const SAME: [&str; 9] = [
     "suite",
     "cpu_model",
@@ -57,7 +56,7 @@ const SAME: [&str; 9] = [
 /// Facts of a finding that are listed one by one.
 const SHOWN: usize = 10;
 
-/// Runs of one machine.
+/// Runs of one host.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OutputRepeats")]
 pub struct Repeats {
@@ -68,7 +67,7 @@ pub struct Repeats {
     pub rows: Vec<Row>,
     /// Results that are one and the same run, and count once; as sentences.
     pub remarks: Vec<String>,
-    /// What the runs come to, a sentence; empty where no figure stands in two of them.
+    /// How far the runs differ, a sentence; empty if two of them have no figure in common.
     pub conclusion: String,
     #[serde(skip)]
     pub finding: Option<Finding>,
@@ -90,35 +89,34 @@ pub struct Row {
     pub apart: f64,
     /// `low low high high mid`; empty where the runs are alike.
     pub levels: String,
-    /// `falls`, `rises` or the levels: what a sentence says of the order.
+    /// The order in words for a sentence: `falls`, `rises` or the levels.
     #[serde(skip)]
     pub order: String,
-    /// `CV 7.8 % (5.2 to 25)`.
+    /// `CV 7.8 % (5.2–25)`.
     #[serde(skip)]
     pub cv_words: String,
     /// How often noise gives such an order, where it is that of memory of two speeds and rare
     /// enough to say so, in words.
     #[serde(skip)]
     pub chance: Option<String>,
-    /// The share of slow memory of each run, 0..1, that would explain runs that came as memory of
-    /// two speeds is handed out, were the slowest wholly in slow memory and the fastest wholly in
-    /// fast; only where components that stream through memory move and others hold still. Empty of
-    /// others.
+    /// The share of slow memory of each run, 0..1, that would explain runs in the order of memory of
+    /// two speeds, if the slowest had only slow memory and the fastest only fast. Empty unless
+    /// components that stream through memory move and others hold still.
     pub slow_shares: Vec<f64>,
 }
 
-/// What the components that move and those that hold still say of memory.
+/// Whether components that move and those that hold still point to memory.
 #[derive(Clone, Debug, PartialEq)]
 enum Moving {
-    /// Those that stream through memory move, these hold still.
+    /// `moving` stream through memory, `still` work in caches.
     Memory { moving: Vec<String>, still: Vec<String> },
-    /// It is not memory alone: a sentence.
+    /// A sentence that says why it is not memory alone.
     NotMemory(String),
     /// No component shows it.
     Open,
 }
 
-/// Groups of at least two runs of one machine.
+/// Groups of at least two runs of one host.
 pub fn repeats(results: &[&Imported]) -> Vec<Repeats> {
     let mut groups: Vec<Repeats> = Vec::new();
     for (place, one) in results.iter().enumerate().filter(|(_, one)| one.format == crate::speccpu::FORMAT) {
@@ -164,7 +162,7 @@ fn same_machine(a: &Imported, b: &Imported) -> bool {
     a.host == b.host && SAME.iter().all(|label| fact(a, label) == fact(b, label))
 }
 
-/// The time to the second stands in the system's own note.
+/// Two results are one run if their `ran` (the time to the second) is equal.
 fn same_run(a: &Imported, b: &Imported) -> bool {
     fact(a, "ran").is_some() && fact(a, "ran") == fact(b, "ran")
 }
@@ -264,7 +262,7 @@ impl Row {
         self.apart <= STILL
     }
 
-    /// `CV 7.8 % (5.2 to 25): low low high high mid`.
+    /// `CV 7.8 % (5.2–25): low low high high mid`.
     fn words(&self) -> String {
         let cv = &self.cv_words;
         if self.order.is_empty() { cv.clone() } else { format!("{cv}: {}", self.order) }
@@ -336,8 +334,8 @@ fn finding(group: &Repeats, moving: &Moving) -> Option<Finding> {
         model::percent(worst.apart)
     ))
         .cause(match moving {
-            Moving::NotMemory(why) => format!("SPEC CPU repeats within 1 or 2 %. {why}."),
-            _ => "SPEC CPU repeats within 1 or 2 %. Where only components bound by memory bandwidth move, physical memory \
+            Moving::NotMemory(why) => format!("SPEC CPU repeats within 1–2 %. {why}."),
+            _ => "SPEC CPU repeats within 1–2 %. Where only components bound by memory bandwidth move, physical memory \
                   differs from run to run: channels filled unevenly, huge pages, nodes."
                 .to_string(),
         })

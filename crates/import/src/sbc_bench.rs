@@ -1,5 +1,5 @@
-//! sbc-bench by Thomas Kaiser: what its summary says of tinymembench, ramlat, 7-zip and OpenSSL,
-//! and whether the machine was throttled.
+//! sbc-bench by Thomas Kaiser: the figures of tinymembench, ramlat, 7-zip and OpenSSL in its
+//! summary, and whether the host was throttled.
 
 use crate::Format;
 use crate::kit::Run;
@@ -74,7 +74,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "summaries of sbc-bench");
+tool!(FORM, "sbc-bench (summary)");
 
 const CORE: &[Setting] = &[param("core", "core"), param("cpu", "cpu")];
 const SIZED: &[Setting] = &[param("core", "core"), param("cpu", "cpu"), point("bytes", "latency.size")];

@@ -1,6 +1,5 @@
 //! schbench by Chris Mason: how long workers wait until they run, and since 2023 how long requests
-//! take and how many there are a second. A run may report on its way; its last report is of all of
-//! it.
+//! take and their rate. A run may print interim reports; its last report covers all of it.
 
 use super::builder::{Builder, number};
 use super::faults::Faults;
@@ -12,7 +11,7 @@ use super::{Format, Imported, Tool};
 use crate::kit::lines::{adds, ahead, begins, ignored, within};
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool = Tool::of("results of schbench (2016 to 2025)", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("schbench (2016–2025)", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("schbench result");
 const REMARK: &str =
@@ -220,7 +219,8 @@ fn times(head: &Hit, hit: &Hit, figures: &mut Figures) -> bool {
             figures,
             bench,
             &name,
-            too_few_beyond(percent, samples, &format!("{value} {unit}")).map_or(Ok(value), Err),
+            too_few_beyond(percent, samples, &format!("{value} {}", model::unit_words(unit)))
+                .map_or(Ok(value), Err),
         );
         return true;
     }

@@ -63,7 +63,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of STREAM");
+tool!(FORM, "STREAM");
 
 /// Arrays that one of its kernels works on.
 const ARRAYS: [(&str, f64); 4] = [("Copy", 2.0), ("Scale", 2.0), ("Add", 3.0), ("Triad", 3.0)];

@@ -96,7 +96,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of stress-ng (text and YAML)");
+tool!(FORM, "stress-ng (text and YAML)");
 
 fn check(run: &Run, notes: &mut Notes) {
     run.texts("failed").for_each(|text| notes.faults.invalid(text));

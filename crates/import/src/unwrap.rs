@@ -352,7 +352,7 @@ mod tests {
                 all.map(|all| all.into_iter().map(|one| (one.figures, one.index)).collect::<Vec<_>>())
             };
             let plain = figures(text.as_bytes());
-            // In so few lines, or in lines of numbers, nobody sees what is no part of them.
+            // In so few lines, or in lines of numbers, foreign lines cannot be recognised.
             let is_short = text.lines().filter(|line| !line.trim().is_empty()).count() < MIN_LINES
                 || !text.contains(char::is_alphabetic);
             let hidden = [

@@ -66,7 +66,7 @@ pub(crate) const FORM: Form = Form {
     check,
 };
 
-tool!(FORM, "results of wrk and wrk2");
+tool!(FORM, "wrk and wrk2");
 
 fn check(run: &Run, notes: &mut Notes) {
     if run.hit("latency").is_some() && run.hit("rate").is_none() {

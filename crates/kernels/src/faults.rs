@@ -35,14 +35,13 @@ unsafe extern "C" fn pass_over(signal: c_int, info: *mut libc::siginfo_t, contex
             PASSED.store(PASSED.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             *next = PLACE[1].load(Ordering::Relaxed);
         } else {
-            // Another fault than ours is a real one: the instruction faults again, and the process
-            // ends by it.
+            // Any other fault is a real one: the instruction faults again and ends the process.
             libc::signal(signal, libc::SIG_DFL);
         }
     }
 }
 
-/// Memory to which writes are tried. For processes with a single thread, which visits are.
+/// Memory to which writes are tried. Only for processes with a single thread, as passes are.
 pub struct Faults<'m> {
     memory: &'m mut Mapping,
     _handler: Action,

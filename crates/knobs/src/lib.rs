@@ -253,7 +253,7 @@ impl Knobs {
     fn unmet_smt(&self, knob: &Located, current: &str) -> Option<String> {
         let said = |why: &str| Some(format!("{why} ({} is {current})", knob.place()));
         match (knob.name.as_str(), current) {
-            ("smt", "notsupported") => said("this machine has no SMT"),
+            ("smt", "notsupported") => said("this host has no SMT"),
             ("smt", "notimplemented") => said("this kernel cannot switch SMT on this architecture"),
             ("smt", "forceoff") => said("SMT was switched off for good at boot"),
             ("smt", "on") => {

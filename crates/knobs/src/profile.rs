@@ -1,6 +1,6 @@
 //! Profiles: many kernel settings in a file, as tuned has them, or as `sysctl -a` and sysctl.conf
-//! list them. They are read and compared here; nothing is turned. What a profile does beside its
-//! settings (scripts, functions) is said in words.
+//! list them. They are read and compared here; nothing is changed. Scripts and functions of a
+//! profile become remarks.
 
 mod ini;
 mod names;
@@ -55,7 +55,7 @@ pub struct Difference {
     pub section: String,
 }
 
-/// Where tuned keeps profiles, in the order in which it looks.
+/// Folders of tuned's profiles, in its order of search.
 const FOLDERS: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
 const PROFILE: &str = "tuned.conf";
 /// Larger files are no profiles.
@@ -94,7 +94,7 @@ fn read_with(path: &Path, folders: &[PathBuf]) -> anyhow::Result<Profile> {
     Ok(profile)
 }
 
-/// Adds a remark, as long as somebody may read them.
+/// Adds a remark, up to a number that can be read.
 fn say(remarks: &mut Vec<String>, remark: String) {
     if remarks.len() <= MOST_REMARKS {
         remarks.push(remark);

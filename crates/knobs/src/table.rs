@@ -1,6 +1,5 @@
-//! The knobs that there are: a name, what may be written, and where which kernels keep it.
-//!
-//! To add a knob, add its row to [`KNOBS`]. Sysctls need none: their own dotted names will do.
+//! The known knobs: name, possible values, and files by kernel. A new knob is a row of [`KNOBS`];
+//! sysctls need none: their own dotted names will do.
 
 use std::path::Path;
 
@@ -11,7 +10,7 @@ pub struct Knob {
     pub name: &'static str,
     pub about: &'static str,
     pub values: Values,
-    /// In the order in which they are looked for; none: it is a property of our own tasks.
+    /// In the order of search; empty: it is a property of Assay's own tasks.
     pub places: &'static [Place],
     /// The kernels that have it, from one version to before another, where it came or went.
     pub from: Option<Version>,
@@ -60,8 +59,7 @@ pub enum Values {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     Plain,
-    /// All values stand there, the current one in brackets: `always [madvise] never`, `none
-    /// (voluntary) full`.
+    /// All values, the current one in brackets: `always [madvise] never`, `none (voluntary) full`.
     Bracketed,
     /// One word of many, with `NO_` before it where it is off: this one.
     Feature(String),
@@ -86,7 +84,7 @@ pub const KNOBS: &[Knob] = &[
         about: "CFS: guaranteed slice of a runnable task",
         values: Values::Nanoseconds(10_000, SECOND),
         places: &[
-            place("/sys/kernel/debug/sched/min_granularity_ns", "5.13 to 6.5"),
+            place("/sys/kernel/debug/sched/min_granularity_ns", "5.13–6.5"),
             place("/proc/sys/kernel/sched_min_granularity_ns", "to 5.12"),
         ],
         from: None,
@@ -98,7 +96,7 @@ pub const KNOBS: &[Knob] = &[
         about: "CFS: lead that a woken task needs to preempt the running one",
         values: Values::Nanoseconds(0, SECOND),
         places: &[
-            place("/sys/kernel/debug/sched/wakeup_granularity_ns", "5.13 to 6.5"),
+            place("/sys/kernel/debug/sched/wakeup_granularity_ns", "5.13–6.5"),
             place("/proc/sys/kernel/sched_wakeup_granularity_ns", "to 5.12"),
         ],
         from: None,
@@ -111,7 +109,7 @@ pub const KNOBS: &[Knob] = &[
         about: "CFS: period in which every runnable task runs once",
         values: Values::Nanoseconds(100_000, SECOND),
         places: &[
-            place("/sys/kernel/debug/sched/latency_ns", "5.13 to 6.5"),
+            place("/sys/kernel/debug/sched/latency_ns", "5.13–6.5"),
             place("/proc/sys/kernel/sched_latency_ns", "to 5.12"),
         ],
         from: None,
@@ -280,13 +278,12 @@ impl Named {
         }
     }
 
-    /// Whether it is a property of our own tasks, which nobody else feels.
+    /// Whether it is a property of Assay's own tasks only.
     pub fn is_of_tasks(&self) -> bool {
         matches!(self, Named::Row(knob) if knob.places.is_empty())
     }
 
-    /// The patterns of the files where it may be, how each says its value, and which kernels have
-    /// it there.
+    /// The patterns of the files where it may be, the form of each, and the kernels that have it.
     pub fn places(&self) -> Vec<(String, Form, &'static str)> {
         match self {
             Named::Row(knob) => knob
@@ -301,7 +298,7 @@ impl Named {
         }
     }
 
-    /// Whether both are one thing by two names: a row and its sysctl, a feature in small letters.
+    /// Whether both name the same setting: a row and its sysctl, a feature in small letters.
     pub fn is_same(&self, other: &Named) -> bool {
         let others = other.places();
         self.places()
@@ -309,7 +306,7 @@ impl Named {
             .any(|(file, form, _)| others.iter().any(|(of, as_, _)| of == file && as_ == form))
     }
 
-    /// How this file of the knob says its value; `None`: it is none of the knob's.
+    /// The form of the value in this file; `None` if the file is not the knob's.
     pub fn form_of(&self, file: &str) -> Option<Form> {
         let known = |pattern: &str| match pattern.split_once('*') {
             Some((before, after)) => {
@@ -323,17 +320,17 @@ impl Named {
 }
 
 impl Values {
-    /// The value as its file holds it; else what is wrong with it.
+    /// The value as its file holds it, or an error that says what is wrong.
     pub fn canonical(self, name: &str, value: &str) -> Result<String, String> {
-        let within = |number: Option<u64>, low: u64, high: u64, unit: &str| match number {
+        let within = |number: Option<u64>, low: u64, high: u64, forms: &str| match number {
             Some(number) if (low..=high).contains(&number) => Ok(number.to_string()),
-            _ => Err(format!("{name} takes {low} to {high}{unit}, not {value:?}")),
+            _ => Err(format!("{name} takes {}{forms}, not {value:?}", self.words())),
         };
         match self {
             Values::Choice(choices) if choices.contains(&value) => Ok(value.to_string()),
             Values::Choice(choices) => Err(format!("{name} takes {}, not {value:?}", choices.join(", "))),
             Values::Number(low, high) => within(value.parse().ok(), low, high, ""),
-            Values::Nanoseconds(low, high) => within(nanoseconds(value), low, high, " ns (or 2.5ms, 100us)"),
+            Values::Nanoseconds(low, high) => within(nanoseconds(value), low, high, " (in ns, or as 2.5ms)"),
             Values::Any if value.is_empty() || value.len() > 200 || value.contains(char::is_control) => {
                 Err(format!("{name} cannot be {value:?}"))
             }
@@ -344,11 +341,18 @@ impl Values {
     pub fn words(self) -> String {
         match self {
             Values::Choice(choices) => choices.join(", "),
-            Values::Number(low, high) => format!("{low} to {high}"),
-            Values::Nanoseconds(low, high) => format!("{low} to {high} ns"),
+            Values::Number(low, high) => format!("{low}–{high}"),
+            Values::Nanoseconds(low, high) => format!("{}–{}", time(low), time(high)),
             Values::Any => "what its file accepts".to_string(),
         }
     }
+}
+
+/// Whole ns in the largest unit that divides them: `10 µs`, `1 s`.
+fn time(ns: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000)];
+    let unit = units.into_iter().find(|(_, size)| ns > 0 && ns.is_multiple_of(*size));
+    unit.map_or(ns.to_string(), |(unit, size)| format!("{} {unit}", ns / size))
 }
 
 /// `2500000`, `2.5ms`, `100us`, `1s`.

@@ -71,7 +71,7 @@ fn off() -> BTreeMap<String, String> {
 /// What SIGKILL leaves of a session: its journal, and no lock.
 fn killed(setter: KnobSetter) {
     lock(&setter.state).changes = None;
-    // In a real kill nobody would have put back either.
+    // After a real kill neither would be restored.
     drop(setter);
 }
 
@@ -112,7 +112,7 @@ fn killed_between_the_journal_and_the_change() {
     killed(setter);
     assert_eq!(tree.smt(), "on");
     assert!(tree.next().is_empty(), "nothing had happened");
-    // The same on the way to the third value: the second one is still ours.
+    // The same on the way to the third value: the second one is still Assay's.
     tree.file(THP, "always [madvise] never");
     let setter = tree.knobs.setter();
     {
@@ -304,7 +304,7 @@ fn a_journal_that_a_power_cut_or_another_version_left_in_another_boot_is_cleared
     write(&of("boot-0", root));
     let said = tree.next();
     assert!(said.len() == 1 && said[0].contains("an earlier boot"), "{said:?}");
-    // In this boot its knobs may be changed, and another tree's are none of ours.
+    // In this boot its knobs may be changed; another tree's are not Assay's.
     for other in [of("boot-1", root), of("boot-0", Path::new("/elsewhere"))] {
         write(&other);
         let error = tree.knobs.put_back_what_was_left().expect_err("not understood").to_string();

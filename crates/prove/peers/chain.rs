@@ -21,7 +21,7 @@ pub fn latency_ns(bytes: u64, cpu: u32, clock: Clock) -> Result<f64, String> {
     let mut memory = Mapping::private(lines * 64, Pages::Huge, &CpuSet::default())
         .map_err(|error| format!("no memory: {error}"))?;
     let words = memory.words_mut();
-    // x → 5x + c (c odd) modulo a power of two visits every number once (Hull and Dobell); the
+    // x → 5x + c (c odd) modulo a power of two passes every number once (Hull and Dobell); the
     // multiplication scatters neighbours, an odd factor on top of it breaks up the low bits' short
     // periods.
     let scattered = |x: usize| x.wrapping_mul(0x9e37_79b1) & (lines - 1);

@@ -1,6 +1,6 @@
-//! Memory latency in multichase's two orders, beside a C program of its published description
-//! (`chase.c`): loads that stay within 64 pages, its default, and loads all over the block. What
-//! lies between the two is the price of address translation.
+//! Memory latency in multichase's two orders, against a C program of its published description
+//! (`chase.c`): loads that stay within 64 pages, its default, and loads all over the block. The
+//! difference is the cost of address translation.
 
 use std::time::Instant;
 
@@ -45,7 +45,7 @@ fn ours(bench: &Bench) -> Option<Case> {
     Some(case)
 }
 
-/// One visit of Assay's: both orders and the price, ns.
+/// One pass of Assay: both orders and the cost, ns.
 fn ours_now(bench: &Bench, case: &Case) -> Result<[f64; 3], String> {
     let heard = bench.heard(case)?;
     let within = [(&*ids::param::WITHIN, WITHIN)];
@@ -109,7 +109,8 @@ fn of(side: &[[f64; 3]], which: usize) -> Vec<f64> {
     side.iter().map(|told| told[which]).collect()
 }
 
-/// Ours, the peer's, and the peer's once more, in ABBA: until the prices are known or time is over.
+/// Assay's, the peer's, and the peer's once more, in ABBA, until the costs are known or time is
+/// over.
 fn compared(bench: &Bench, built: &Result<Built, String>) -> Result<[Vec<[f64; 3]>; 3], String> {
     let built = built.as_ref().map_err(String::clone)?;
     let case = ours(bench).ok_or("no case of this machine has both orders")?;

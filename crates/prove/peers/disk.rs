@@ -1,10 +1,10 @@
 //! Disks, against fio's io_uring engine: the same job on the same filesystem, in files of one size,
 //! past the page cache, both with registered file and buffers, on the same CPU. fio's buffers lie
-//! on huge pages as ours do: on scattered ones each I/O of 1 MiB reaches the device as two. Of each
-//! pair of runs three figures are compared: the rate, the 99th percentile of latency (from before
-//! submitting, on both sides) and the generator's CPU time for an I/O. Both find a file of their
-//! own that was made and written just before: one that was overwritten often can be a tenth faster
-//! (seen with fio here).
+//! on huge pages as Assay's do: on scattered ones each I/O of 1 MiB reaches the device as two. Of
+//! each pair of runs three figures are compared: the rate, the 99th percentile of latency (from
+//! before submitting, on both sides) and the generator's CPU time for an I/O. Both find a file of
+//! their own that was made and written just before: one that was overwritten often can be a tenth
+//! faster (seen with fio here).
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -20,8 +20,8 @@ use super::{Bench, NARROW, Wanted, put_row, said_by, value_in, words};
 
 pub const NAME: &str = "disk";
 
-/// How long each run counts, and how long it warms up before, s. Ours warms up for one of its five
-/// windows.
+/// How long each run counts, and how long it warms up before, s. Assay warms up for one of its five
+/// samples.
 const SECONDS: f64 = 1.5;
 const WARM_UP_S: f64 = 0.3;
 const FILE_BYTES: u64 = 256 << 20;
@@ -99,7 +99,7 @@ impl PeerFile {
         Ok(file)
     }
 
-    /// Makes it anew past the page cache, as each of our visits makes its own: devices with burst
+    /// Writes the file again past the page cache, as each pass of Assay does: devices with burst
     /// credits and caches remember what came before.
     fn renew(&self) -> std::io::Result<()> {
         if self.path().exists() {

@@ -31,7 +31,7 @@ const WHOLE: usize = 200;
 const BEGIN: usize = 64 << 10;
 const END: usize = 256 << 10;
 
-/// One host in so many is slow, to this share.
+/// One host in this many is slow, to this share.
 const SLOW_EVERY: usize = 100;
 const SLOW: f64 = 0.5563;
 

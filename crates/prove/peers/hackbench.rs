@@ -18,8 +18,8 @@ const WAYS: [(&str, &str, &str); 4] = [
 
 /// An interval of few pairs is narrow by chance now and then.
 const PAIRS: usize = 100;
-/// Runs over pipes differ by up to 13 %, and ours is 2 % quicker as processes: so many tell that
-/// from 3 %.
+/// Runs over pipes differ by up to 13 %, and Assay's is 2 % quicker as processes: this many pairs
+/// show that it is not 3 %.
 const PAIRS_OVER_PIPES: usize = 500;
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -46,8 +46,8 @@ fn row(
         is("tasks", tasks) && is("transport", transport)
     };
     let case = bench.case(&HACKBENCH, fits).ok_or(name.clone())?;
-    // As ours, the bench's own child: as one of `timeout`'s, its threads took 1 to 3 % less over
-    // pipes.
+    // Like Assay's a direct child of the bench: as a child of `timeout`, its threads took 1–3 %
+    // less over pipes.
     let command = format!("hackbench {words}");
     Ok(Row {
         name,

@@ -1,10 +1,9 @@
 //! `make bench`: our figures against those of other tools, on this machine, interleaved.
 //!
-//! A row runs our benchmark and the peer's turn by turn (ABBA), until the interval of their ratio
-//! is within ±3 % or its time ends; beside it stands the peer against itself, which shows what this
-//! machine's noise alone makes of two equal things. A limit is missed only where the whole interval
-//! lies beyond it. Peers come from the distribution (`crates/prove/install-peer-tools`); a row
-//! whose peer is not installed says so.
+//! A row runs Assay's benchmark and the peer's alternately (ABBA), until the interval of their
+//! ratio is within ±3 % or its time ends. The peer against itself shows the effect of this host's
+//! noise alone. A limit is missed only where the whole interval lies beyond it. Peers come from the
+//! distribution (`crates/prove/install-peer-tools`); a row whose peer is not installed says so.
 //!
 //! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the
 //! words; `spread` is the table of ten whole runs (`spread.rs`), `fleet` how long `assay peers`
@@ -62,11 +61,11 @@ pub struct Row {
     pub note: &'static str,
 }
 
-/// One figure of a visit of Assay's.
+/// One figure of a pass of Assay.
 pub struct Ours {
     pub case: Case,
     pub metric: &'static str,
-    /// Less this metric of the same visit: what the peer takes away, too.
+    /// Less this metric of the same pass: what the peer subtracts, too.
     pub minus: Option<&'static str>,
     /// Parameters of the point; the first one that fits counts.
     pub at: Vec<(&'static str, &'static str)>,
@@ -85,8 +84,7 @@ impl Ours {
 pub enum Peer {
     /// A program with its arguments, and from its output to a value.
     Program(Vec<String>, fn(&str) -> Option<f64>),
-    /// A program that does so much work again and again, and prints a line with the seconds of each
-    /// time.
+    /// A program that repeats this much work, and prints a line with the seconds of each time.
     Timed { words: Vec<String>, work: f64 },
     /// Another metric of Assay's.
     Ours(Box<Ours>),
@@ -94,7 +92,7 @@ pub enum Peer {
     Chain { bytes: u64, cpu: u32 },
 }
 
-/// What the ratio ours / peer should be. `within`: the whole interval is, `reaches`: an end of it.
+/// The required ratio Assay / peer. `within`: the whole interval is, `reaches`: an end of it.
 #[derive(Clone, Copy)]
 pub enum Wanted {
     /// Two different things side by side: the note says how they differ.
@@ -140,7 +138,7 @@ impl Bench {
         self.placements.cpus().first().unwrap_or(0)
     }
 
-    /// One visit of Assay's.
+    /// One pass of Assay.
     pub fn heard(&self, case: &Case) -> Result<Outcome, String> {
         self.heard_from(&Ours::new(case.clone(), ""))
     }
@@ -167,7 +165,7 @@ impl Bench {
         heard.map_err(|error| format!("{error:#}"))
     }
 
-    /// One visit of Assay's: the median of its windows.
+    /// One pass of Assay: the median of its samples.
     fn own(&self, ours: &Ours) -> Result<f64, String> {
         let heard = self.heard_from(ours)?;
         let value_of = |wanted: &str| value_in(&heard, &ours.case, wanted, &ours.at);
@@ -263,7 +261,7 @@ pub fn put_table(section: &str, table: &str, begin: Instant) {
     written.unwrap_or_else(|error| eprintln!("{error}"));
 }
 
-/// A line of the table: ours, the peer's, and the peer's once more, pair by pair.
+/// A line of the table: Assay's, the peer's, and the peer's once more, pair by pair.
 fn line(
     name: &str,
     unit: &str,
@@ -313,8 +311,8 @@ impl Wanted {
     }
 }
 
-/// The median of the windows of a metric that a visit of Assay's told, at the first point that has
-/// these parameters.
+/// The median of a metric's samples in a pass of Assay, at the first point that has these
+/// parameters.
 pub fn value_in(heard: &Outcome, case: &Case, wanted: &str, at: &[(&str, &str)]) -> Option<f64> {
     let metric = bench::find(&case.bench)?.metrics.iter().find(|metric| metric.name == wanted)?;
     let fits = |samples: &&Samples| {
@@ -349,7 +347,7 @@ pub fn said_by(arguments: &[String]) -> std::io::Result<String> {
         kill_process_group(group, Signal::KILL)?;
         child.wait()?;
     }
-    // Nobody left in it is the rule.
+    // Usually the group is already empty.
     let _ = kill_process_group(group, Signal::KILL);
     output.rewind()?;
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! Memory, against likwid-bench, mbw, sysbench and perf bench; the ladder beside a chain written
+//! Memory, against likwid-bench, mbw, sysbench and perf bench; the ladder against a chain written
 //! differently; and what the core's clock must agree with.
 
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
@@ -154,7 +154,7 @@ fn mbw(bench: &Bench, level: &Level, test: &str, op: &str, tool: &str) -> Result
     bandwidth(bench, (level, 1, op), 0.5, tool, peer)
 }
 
-/// The ladder at one block beside a chain that shares no code with it.
+/// The ladder at one block against a chain that shares no code with it.
 fn ladder(bench: &Bench, level: &Level) -> Result<Row, String> {
     let name = format!("{} latency (a chain written differently)", level.name);
     let is_random = |case: &Case| {

@@ -14,7 +14,7 @@ use super::system::on_path;
 use super::{Bench, Ours, Peer, ROW_LIMIT, Row, Rows, WINDOWS, Wanted};
 
 const PAIRS: usize = 20;
-/// Over loopback a window is four times as long: a second is counted, as of the peers and between
+/// Over loopback a window is four times as long: one second counts, as with the peers and between
 /// namespaces.
 const LOOPBACK: Windows = Windows { window_ns: 25e6, count: 10, ..WINDOWS };
 const ADDRESSES: [&str; 2] = ["10.249.37.1", "10.249.37.2"];

@@ -12,7 +12,7 @@ use super::{Bench, Ours, Peer, Row, Rows, Wanted};
 
 /// Those that have a peer in `rate/`.
 pub const WITH_PEER: [&str; 5] = ["triad", "fourier", "sparse", "lbm", "waves"];
-/// A copy's memory and pieces of work in a visit, on both sides.
+/// A copy's memory and pieces of work in a pass, on both sides.
 const MIB: u64 = 256;
 const PIECES: u64 = 5;
 const LIMIT: Duration = Duration::from_secs(150);

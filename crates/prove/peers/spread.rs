@@ -96,7 +96,7 @@ pub fn table(bench: &Bench) {
     let mut figures = Figures::new();
     let begin = Instant::now();
     for run in 0..RUNS {
-        // Ours first in every second run only.
+        // Assay is first in every second run only.
         if run % 2 == 0 {
             ours(&mut figures);
         }

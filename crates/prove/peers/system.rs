@@ -40,7 +40,7 @@ const SAME: Spec = Spec {
     note: "",
 };
 
-/// From ours in ns to microseconds.
+/// From Assay's ns to µs.
 const NS: f64 = 1e-3;
 
 pub fn rows(bench: &Bench) -> Rows {
@@ -87,7 +87,7 @@ impl Hello {
 impl Drop for Hello {
     fn drop(&mut self) {
         for there in &self.0 {
-            // Whoever took it away has done our work.
+            // If it is already gone, nothing is left to do.
             let _ = std::fs::remove_file(there);
         }
     }

@@ -26,7 +26,7 @@ pub const SECTIONS: &[Section] =
     &[Section { name: "a-a", title: "Real runs of one machine against each other", run: against_itself }];
 
 /// Quick runs that are measured, unless `--runs` says otherwise; slowed ones of each share; ones
-/// beside hogs.
+/// with CPU hogs.
 const RUNS: usize = 10;
 const PLANTED_RUNS: usize = 3;
 const PLANTED: [u32; 2] = [10, 5];

@@ -18,7 +18,7 @@ use model::{Better, VerdictKind};
 use stats::estimate::estimate;
 use stats::noise::{Inside, Noise, nested, normal};
 
-/// Quick runs make so many processes of a series.
+/// Passes of a series in a quick run.
 const PROCESSES: usize = 7;
 
 /// Runs of other hosts that the spec is derived from, and the margin that it takes by default.
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// What happened in so many years of one host each.
+/// What happened in these years of one host each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Years in which it was rejected by one run.
@@ -174,7 +174,7 @@ impl Watched {
     }
 }
 
-/// Hosts that are each measured on so many days; every one has a spec of other hosts.
+/// Hosts that are each measured on this many days; every one has a spec of other hosts.
 pub fn daily(place: Place, fault: f64, hosts: usize, days: usize, seed: u64) -> Seen {
     over(hosts, seed, |_, rng, seen: &mut Seen| {
         let spec = place.spec(rng);

@@ -1,5 +1,5 @@
-//! The tables on what the rules find: faults planted beside real measurements on this machine, and
-//! clean ones between.
+//! The tables on what the rules find: faults planted during real measurements on this host, with
+//! clean trials between.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use testkit::host::{self, Group, Hog, RealTime, ShortOfMemory};
 pub const SECTIONS: &[Section] =
     &[Section { name: "detection", title: "Faults and the rules that find them", run: detection }];
 
-/// What is measured in each trial: a second to look whether the machine is quiet, one of visits.
+/// What is measured in each trial: one second to check whether the host is quiet, one of passes.
 const BENCH: &str = "syscall.getpid";
 const BUDGET: &str = "2s";
 
@@ -59,7 +59,7 @@ struct Fault {
 }
 
 enum Plant {
-    /// Beside or around a real run; told the measured CPU and another one.
+    /// During or around a real run; gets the measured CPU and another one.
     Real(fn(u32, Option<u32>) -> Result<Planted, String>),
     /// Written into the file of a clean run of the same round.
     Replayed(fn(&mut Value, &mut Rng)),
@@ -179,12 +179,11 @@ fn hog(cpu: u32) -> Result<Hog, String> {
     }
 }
 
-/// The clock of a guest that can hold none still, as if it had stood still; what the windows took
-/// goes with it.
+/// A steady clock for a guest that cannot hold its clock; the times of samples are scaled to it.
 const STEADY_GHZ: f64 = 3.0;
 
-/// What a governor that follows the load does to a visit on a steady clock: windows before the rise
-/// are slower as the clock beside them is.
+/// What a governor that follows the load does to a pass on a steady clock: samples before the rise
+/// are slower, as their clock is.
 fn ramps(visit: &mut Value, rng: &mut Rng) {
     reclocked(visit, |_| {
         let level = 0.5 + 0.4 * rng.f64();
@@ -193,7 +192,7 @@ fn ramps(visit: &mut Value, rng: &mut Rng) {
     });
 }
 
-/// Every visit's clock at one level: what it did within a visit stays, between visits it is gone.
+/// Every pass's clock at one level: what it did within a pass stays, between passes it is gone.
 fn leveled(visit: &mut Value) {
     reclocked(visit, |clocks| {
         let level = stats::order::median(clocks).unwrap_or(STEADY_GHZ);
@@ -201,10 +200,10 @@ fn leveled(visit: &mut Value) {
     });
 }
 
-/// A clock by the window's number and what was read beside it, GHz.
+/// A clock by the sample's number and the clock that was read with it, GHz.
 type NewClock = Box<dyn Fn(usize, f64) -> f64>;
 
-/// Gives the windows of each point another clock, made for its own ones, and their times with it.
+/// Gives the samples of each point another clock, made for its own ones, and their times with it.
 fn reclocked(visit: &mut Value, mut clock_of: impl FnMut(&[f64]) -> NewClock) {
     for samples in visit["samples"].as_array_mut().into_iter().flatten() {
         let windows = samples["ns"].as_array().map_or(0, Vec::len);
@@ -272,7 +271,7 @@ fn fires(results: &Value, rule: &str) -> bool {
     results["findings"].as_array().into_iter().flatten().any(|finding| finding["rule"] == rule)
 }
 
-/// What a rule said, for whoever watches.
+/// The headline of a rule's finding, for progress messages.
 fn headline(results: &Value, rule: &str) -> String {
     let mut findings = results["findings"].as_array().into_iter().flatten();
     let finding = findings.find(|finding| finding["rule"] == rule);
@@ -387,8 +386,8 @@ pub fn run_file_of(folder: &Path) -> Result<PathBuf, String> {
     file.ok_or("the run left no file".to_string())
 }
 
-/// Whether the measured call took longer in the windows beside which the clock was read lower: a
-/// witness of the clock that does not rest on the chain which reads it.
+/// Whether the measured call took longer in samples with a lower clock: evidence for the clock that
+/// does not depend on the chain which reads it.
 fn goes_with_clock(folder: &Path) -> bool {
     let Some(run) = run_file_of(folder).ok().and_then(|file| run_file::read(&file).ok()) else {
         return false;
@@ -403,7 +402,7 @@ fn goes_with_clock(folder: &Path) -> bool {
     spearman(&times, &clocks).is_some_and(|found| found.rho < 0.0 && found.p < 0.01)
 }
 
-/// What `assay diagnose` says of the run file in this folder once its visits are changed.
+/// What `assay diagnose` reports about the run file in this folder once its passes are changed.
 fn replayed(folder: &Path, mut edit: impl FnMut(&mut Value)) -> Result<Value, String> {
     let told = |error: std::io::Error| error.to_string();
     let file = run_file_of(folder)?;

@@ -1,4 +1,4 @@
-//! The tables of few processes: the guarded interval, a look after every visit, limits, and the
+//! The tables of few processes: the guarded interval, a check after every pass, limits, and the
 //! clock as a covariate.
 
 use prove::proof::{
@@ -37,7 +37,7 @@ const fn shape(noise: Noise, icc: f64, processes: usize) -> Shape {
     Shape { noise, inside: Inside::Shared { icc }, processes, windows: 5 }
 }
 
-/// The guarded interval, five windows a process.
+/// The guarded interval, five samples a process.
 pub fn guarded() -> String {
     const NOISES: [Noise; 5] = [lognormal(0.03), floor(0.03), student(0.02), two_modes(0.1), two_modes(0.3)];
     const ICC: [f64; 4] = [0.0, 0.3, 0.6, 0.9];
@@ -86,7 +86,7 @@ pub fn guarded() -> String {
     table(&header, &rows) + &at_least("Coverage", &coverage, GUARDED_COVERAGE_LEAST)
 }
 
-/// A look after every visit.
+/// A check after every pass.
 pub fn sequential() -> String {
     let half_modes = Noise::TwoModes { cv: 0.005, ratio: 1.05, minority: 0.3 };
     let kinds = [
@@ -228,7 +228,7 @@ fn gates() -> String {
     .concat()
 }
 
-/// Windows that had their core for themselves, where another thread of it comes and goes.
+/// Samples that had their core for themselves, where another thread of it comes and goes.
 pub fn alone() -> String {
     const LASTS: [f64; 6] = [1000.0, 100.0, 10.0, 3.0, 1.0, 0.1];
     const SHARES: [f64; 3] = [0.05, 0.15, 0.5];

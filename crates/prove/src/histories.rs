@@ -32,7 +32,7 @@ const HALF: f64 = 0.005;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Between {
     Normal,
-    /// One figure in ten is 10 % off, beside other work.
+    /// One figure in ten is 10 % off because of other work.
     Spikes,
     /// What one run is off by, the next keeps this share of.
     Wandering(f64),

@@ -10,7 +10,7 @@ pub const SECTIONS: &[Section] =
     &[Section { name: "kills", title: "kill -9 at random moments of a sweep", run: kills }];
 
 const KILLS: usize = 200;
-/// Knobs are back by then, where nobody has to be asked for it.
+/// Knobs are restored by then, if that needs no further command.
 const BACK: Duration = Duration::from_secs(2);
 
 fn kills() -> String {

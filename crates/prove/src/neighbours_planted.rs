@@ -1,6 +1,6 @@
-//! The tables on neighbours that use memory intermittently: maps beside a thread of Assay's that
-//! does, whose effect is measured by other loads around each map, and longer loads in the looks of
-//! real maps.
+//! The tables on other work that uses memory intermittently: maps while a thread of Assay does so,
+//! whose effect is measured by other loads around each map, and longer loads in the probes of real
+//! maps.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -109,20 +109,20 @@ const NEIGHBOURS: [(Use, f64, &str); 3] = [
 /// Those that work long enough to be named.
 const LONG: [usize; 2] = [0, 2];
 const CYCLE_S: f64 = 2.5;
-/// A map of this had 18 to 23 half seconds of looks, of which sixteen are needed.
+/// A map of this size had 18–23 half seconds of probes, of which sixteen are needed.
 const BESIDE: &str = "3G";
 /// Loads that take this many times as long before and after a map are a plant above the limit of
-/// 1.2; below the other nobody is there for a program of this guest.
+/// 1.2; below the other they do not count as disturbed.
 const PLANTED: f64 = 1.25;
 const NO_EFFECT: f64 = 1.1;
-/// Where no kind has an effect, so many of the trials show that none is named.
+/// If no kind has an effect, this many trials show that none is named.
 const FEWER: usize = 10;
 
-/// What was said beside one kind of neighbour.
+/// What was reported with one kind of other work.
 #[derive(Default)]
 struct MapOutcomes {
     effects: Vec<f64>,
-    /// Named, cannot tell, nobody: beside loads that are longer before and after the map ...
+    /// Named, cannot tell, none: with loads that are longer before and after the map ...
     planted: [Rate; 3],
     /// ... and named where they are not.
     none: Rate,
@@ -145,9 +145,9 @@ impl MapOutcomes {
     }
 }
 
-/// Maps beside a neighbour on another CPU, kinds alternately. What it does to loads is the host's:
-/// how much one CPU can take, and whether both run where they share it. So it is measured before
-/// and after each map by loads of another kind.
+/// Maps while another CPU works, kinds alternately. What it does to loads is the host's: how much
+/// one CPU can take, and whether both run where they share it. So it is measured before and after
+/// each map by loads of another kind.
 fn beside() -> String {
     let cpus: Vec<u32> = testkit::host::allowed_cpus().iter().collect();
     let [first, .., last] = cpus[..] else { return "A neighbour needs a second CPU.\n".to_string() };
@@ -210,8 +210,8 @@ fn beside() -> String {
     .concat()
 }
 
-/// How many times as long a flushed load of one CPU takes while a neighbour works on another: what
-/// each turn of a few tells, and the median of these.
+/// How many times longer a flushed load of one CPU takes while another CPU works: the median over a
+/// few rounds.
 fn effect(on: u32, beside: u32, what: Use) -> f64 {
     const TURNS: usize = 3;
     let times: Vec<f64> = (0..TURNS)
@@ -254,7 +254,7 @@ fn load_ns(cpu: u32, seed: u64) -> f64 {
     std::thread::spawn(timed).join().expect("a thread that times loads")
 }
 
-/// What is planted in looks: times as long, share of the time, and s from one turn to the next.
+/// What is planted in probes: times as long, share of the time, and s from one round to the next.
 const IN_LOOKS: [(f64, f64, f64); 8] = [
     (1.0, 0.0, 1.0),
     (1.6, 0.08, 2.5),
@@ -268,10 +268,10 @@ const IN_LOOKS: [(f64, f64, f64); 8] = [
 /// Those that are not to be named, and those that are; loads below the limit have no bound.
 const BELOW: std::ops::Range<usize> = 0..2;
 const ABOVE: std::ops::Range<usize> = 3..8;
-/// A map's looks are used so often, each time with turns that begin elsewhere.
+/// A map's probes are used this often, each time with rounds that begin elsewhere.
 const TIMES_EACH: usize = 4;
 
-/// Looks of real maps, with loads made longer intermittently: noise, gaps and order in time are
+/// Probes of real maps, with loads made longer intermittently: noise, gaps and order in time are
 /// those of this host, where a second CPU may do too little.
 fn in_looks() -> String {
     let trials = trials();

@@ -82,11 +82,11 @@ const CPUS: [u32; 2] = [0, 1];
 #[derive(Clone, Copy, Debug)]
 enum Plant {
     Nothing,
-    /// A token bucket of so many Mbit/s in the middle.
+    /// A token bucket of this many Mbit/s in the middle.
     Shaper(u32),
     /// A CPU quota of this many percent for one end, from and to.
     Quota(End, [u32; 2]),
-    /// Somebody else on one end's CPU.
+    /// Other work on one end's CPU.
     Hogged(End),
 }
 
@@ -98,7 +98,7 @@ enum End {
 
 struct Planted {
     name: &'static str,
-    /// In turn, one a trial.
+    /// Used alternately, one per trial.
     plants: &'static [Plant],
     /// The words of `network-bottleneck` that are true of it.
     named: &'static [&'static str],
@@ -128,7 +128,7 @@ const PLANTS: [Planted; 4] = [
         named: &["sender-starved"],
     },
     Planted {
-        // What is nobody's plant: only what cannot be is known.
+        // Nothing planted: only what cannot be is known.
         name: "nothing: CPUs, or what one connection takes",
         plants: &[Plant::Nothing],
         named: &["sender-cpu", "receiver-cpu", "both-cpus", "one-stream"],
@@ -302,7 +302,7 @@ const SERVER: &str = "198.18.1.2";
 impl Chain {
     fn new() -> Result<Chain, String> {
         let mark = host::unique();
-        // Names of interfaces have 15 characters at most, and ours live in namespaces of their own.
+        // Names of interfaces have 15 characters at most, and Assay's live in their own namespaces.
         let chain = Chain { names: ["a", "b", "c"].map(|end| format!("{mark}{end}")) };
         for name in &chain.names {
             ip(&["netns", "add", name])?;

@@ -42,7 +42,7 @@ fn tables() -> String {
     .concat()
 }
 
-/// What a planted task takes, ms of every so many.
+/// What a planted task takes: ms, and the period in ms.
 const NAPS_MS: [(u64, u64); 2] = [(2, 10), (12, 40)];
 
 /// Watches of all CPUs while a SCHED_FIFO task takes the last one for a part of the time. It counts
@@ -93,8 +93,8 @@ fn planted() -> String {
     .concat()
 }
 
-/// A planted share may be told wrong by so much of it; and what a host withholds changes by as much
-/// from watch to watch.
+/// A planted share may be wrong by this part of it; what a host withholds changes as much from
+/// watch to watch.
 const NEARLY: f64 = 0.25;
 const CHANCE: f64 = 0.02;
 

@@ -66,8 +66,8 @@ fn large_fleets() -> String {
     )
 }
 
-/// Years of one host each that are simulated for a row, and hosts of which a slow one is looked for
-/// a week.
+/// Years of one host each that are simulated for a row, and hosts among which a slow one is
+/// searched for a week.
 const YEARS: usize = 2_000;
 const WEEKS: usize = 500;
 

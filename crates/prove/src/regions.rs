@@ -81,7 +81,7 @@ fn pages() -> String {
         } else {
             "none".to_string()
         };
-        // A share that lies below the limit is none that is told.
+        // A share below the limit is not reported.
         let covered = if *share > 0.0 && *times < 1.2 { "–".to_string() } else { told.covered.to_string() };
         row![format!("{what}; noise {:.0} %", noise * 100.0), told.named, covered]
     });

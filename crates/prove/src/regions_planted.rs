@@ -1,4 +1,4 @@
-//! The tables on slow memory of this host: maps with causes planted in regions, and walks beside
+//! The tables on slow memory of this host: maps with causes planted in regions, and walks against
 //! chains of another kind.
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "walks-beside", title: "What a translation costs, beside chains", run: beside_chains },
 ];
 
-/// Trials of each planted cause; of nothing there are so many times as many.
+/// Trials of each planted cause; of nothing there are several times as many.
 const TRIALS: usize = 100;
 const CLEAN_TIMES: usize = 3;
 
@@ -154,8 +154,8 @@ pub fn results(words: &[&str]) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
-/// What a map of so much memory says of its regions of 64 MiB, with this planted; `None` where it
-/// was not valid.
+/// The result of a map of this much memory on its regions of 64 MiB, with this planted; `None`
+/// where it was not valid.
 pub fn map(most: &str, plant: &str) -> Option<Value> {
     regions_of("64M", most, plant)
 }
@@ -189,8 +189,8 @@ const STEPS: u64 = 1 << 20;
 const ROUNDS: usize = 15;
 
 /// What hopping over pages adds to a load by chains that are not flushed and walk through all
-/// memory, as multichase does: any line next, against lines of 64 pages first. Beside the walks of
-/// `memory.regions`, in turns.
+/// memory, as multichase does: any line next, against lines of 64 pages first. Compared with the
+/// walks of `memory.regions`, alternately.
 fn beside_chains() -> String {
     let mut memory = Mapping::private(CHAINED, Pages::Huge, &CpuSet::default()).expect("512 MiB of memory");
     let page = rustix::param::page_size();

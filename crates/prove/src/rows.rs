@@ -56,7 +56,7 @@ fn arms(folder: &Path) -> Result<Vec<ComparisonSide>, String> {
     run_files(folder).iter().map(read).collect()
 }
 
-/// As UnixBench's report tells it: a number for each row, and nothing of its spread.
+/// As UnixBench reports it: a number for each row, without its spread.
 fn as_report(arm: &ComparisonSide) -> ComparisonSide {
     let mut arm = arm.clone();
     arm.imported = true;

@@ -28,7 +28,7 @@ const STUDIES: usize = 1000;
 /// Not the one on which the prices were chosen (7).
 const SEED: u64 = 20_261_122;
 
-/// Name, noise, share of looks that take 1.5 times as long.
+/// Name, noise, share of observations that take 1.5 times as long.
 const NOISES: [(&str, Noise, f64); 6] = [
     ("1 %", Noise::Lognormal { cv: 0.01 }, 0.0),
     ("3 %", Noise::Lognormal { cv: 0.03 }, 0.0),
@@ -97,7 +97,7 @@ fn sweep() -> String {
                 if bounded(&noise) {
                     covered.push(sum.covered);
                     best.push(sum.best);
-                    // What is planted is told where it is well above the error of a cell.
+                    // A planted effect is detected if it is well above the error of a cell.
                     let told = matches!(noise_name, "1 %") || (noise_name == "3 %" && *passes == 8);
                     kinds.extend((told && sum.kinds.of > 0).then_some(sum.kinds));
                 }

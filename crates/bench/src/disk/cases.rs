@@ -14,12 +14,12 @@ use sys::scratch;
 /// writing to it (`yes`).
 pub const DEVICE: &str = "device";
 pub const DEVICE_WRITE: &str = "device_write";
-/// The inputs that say which device was looked at and confirmed under that path: its number
-/// (`8:16`), its size in bytes, and what it held (`sys::medium`).
+/// The inputs that identify the device that was confirmed under that path: its number (`8:16`), its
+/// size in bytes, and what it held (`sys::medium`).
 pub const DEVICE_NUMBER: &str = "device_number";
 pub const DEVICE_BYTES: &str = "device_bytes";
 pub const DEVICE_MEDIUM: &str = "device_medium";
-/// The input that sets how long the counted windows of a point are together, s.
+/// The input that sets how long the counted samples of a point are together, s.
 pub const SECONDS: ParamId = ids::param::SECONDS;
 /// How long that is for a case: by its parameter where the user named a time, by that input;
 /// `None`: as the profile has it.
@@ -35,8 +35,7 @@ pub const POINTS: &str = "points";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A window of these rows is so many of the profile's: a disk needs tens of milliseconds to show
-/// what it does.
+/// A sample of these rows lasts this many of the profile's: a disk needs tens of milliseconds.
 pub const STRETCH: f64 = 5.0;
 /// Buffers of a job together take no more than this.
 pub const MAX_BUFFERS: u64 = 64 * MIB;
@@ -133,7 +132,7 @@ struct CaseSpec<'a> {
     priority: u32,
     /// Bytes of each job's file.
     bytes: u64,
-    /// How long a point takes, s; by the windows where it is not told.
+    /// How long a point takes, s; without it, the samples decide.
     point_s: Option<f64>,
 }
 
@@ -393,7 +392,7 @@ pub const NO_DISCARD: &str =
 
 pub fn trim(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let disk = scope.machine.disk.as_ref().filter(|disk| disk.raw);
-    // Of a partition its disk tells.
+    // A partition's limits are those of its disk.
     if disk.and_then(|disk| disk.stack.iter().find_map(|block| block.discard_max_bytes)) == Some(0) {
         return vec![Candidate::unmet(bench.id, "one-cpu", NO_DISCARD.into())];
     }
@@ -407,7 +406,7 @@ pub fn verify(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     small(bench, scope, &[], Shape { block: MIB, depth: 8 }, bytes, Some(seconds))
 }
 
-/// How long a sustained visit writes, s.
+/// How long a pass of sustained writes lasts, s.
 pub const SUSTAINED_S: f64 = 60.0;
 
 pub fn sustained(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {

@@ -1,4 +1,4 @@
-//! Jobs on the placement's seats: a pinned process each, that work through the same windows.
+//! Jobs on the placement's seats: one pinned process each; all measure the same samples.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ const FORGET: u64 = 3 << 56;
 const REPORT: u64 = 4 << 56;
 const VALUE: u64 = (1 << 56) - 1;
 
-/// What jobs tell, each at its place.
+/// What each job reports, at its own place.
 struct Board {
     windows: Slots<Window>,
     /// Whether its buffers were refused.
@@ -138,7 +138,7 @@ impl Crew {
         (0..self.jobs).any(|job| self.board.unregistered[job].load(Ordering::Relaxed) != 0)
     }
 
-    /// A window of this many nanoseconds, of each job.
+    /// A sample of this many nanoseconds, of each job.
     pub fn window(&mut self, ns: f64) -> anyhow::Result<Vec<Window>> {
         self.round(WINDOW | (ns.max(0.0) as u64 & VALUE))?;
         Ok((0..self.jobs).map(|job| self.board.windows.get(job, 0)).collect())

@@ -114,8 +114,8 @@ impl Engine {
         }
     }
 
-    /// Submits, and waits for so many or for so long. What blocks is only done when something is
-    /// waited for.
+    /// Submits, and waits for this number of completions or this time. Blocking calls run only
+    /// while something is waited for.
     pub fn enter(&mut self, at_least: u32, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Engine::Uring(ring) => ring.enter(at_least, patience),

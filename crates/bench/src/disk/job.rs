@@ -1,5 +1,5 @@
-//! A job that keeps so many I/Os in flight: it asks for the next as soon as one has come back
-//! (closed loop).
+//! A job that keeps a number of I/Os in flight: it submits the next when one completes (closed
+//! loop).
 
 use std::os::fd::OwnedFd;
 
@@ -49,9 +49,9 @@ pub struct Job {
     idle: Vec<u32>,
     done: Vec<Done>,
     pub latencies: Buckets,
-    /// The end of the last window.
+    /// The end of the last sample.
     mark: Option<f64>,
-    /// Told to buffers, so that none is written twice.
+    /// Stamped into buffers, so that no content is written twice.
     stamp: u64,
     /// The file, if sequential reads through the page cache shall find it out of it.
     cached: Option<OwnedFd>,
@@ -120,8 +120,8 @@ impl Job {
         Ok(())
     }
 
-    /// Works until the first completion after so many nanoseconds. Windows follow each other
-    /// without a gap: what is in flight goes on. An error is the words of a failed I/O.
+    /// Works until the first completion after `ns`. Samples follow each other without a gap: I/Os
+    /// stay in flight. An error is the message of a failed I/O.
     pub fn window(&mut self, ns: f64) -> anyhow::Result<Window> {
         const FAILED: &str = "cannot wait for I/O";
         let cpu = || clock::own_usage().map(|usage| usage.cpu_ms).context(FAILED);
@@ -151,7 +151,7 @@ impl Job {
             }
             self.ask(now).context(FAILED)?;
         }
-        // Those that block would only be begun in the next window.
+        // Blocking engines would start theirs in the next sample.
         if let Engine::Uring(_) = self.engine {
             let now = self.mark.unwrap_or(begin);
             self.ask(now).context(FAILED)?;

@@ -12,7 +12,7 @@ use model::{Case, Params};
 use sys::clock::Clock;
 use sys::scratch::Scratch;
 
-/// A window is ragged by the filesystem's own bookkeeping: longer than the usual one.
+/// The filesystem's own work makes samples uneven, so they are longer than usual.
 pub const STRETCH: f64 = 2.0;
 /// More files than this in one directory measure the directory: what takes longer goes over as many
 /// again.
@@ -59,9 +59,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     report::latencies(sampler, &Params::new(), latencies.histogram(), timed)
 }
 
-/// The rounds that come to so many calls with at most `most` files in the directory: of each the
-/// files, and the calls. Looking goes over the same files again; all else begins anew with an empty
-/// directory.
+/// Splits `calls` into rounds with at most `most` files in the directory: files and calls of each.
+/// `stat` repeats over the same files; all others start with an empty directory.
 fn portions(op: Op, calls: u64, most: u64) -> Vec<(u64, u64)> {
     if op == Op::Stat {
         return vec![(calls.min(most), calls)];
@@ -70,7 +69,7 @@ fn portions(op: Op, calls: u64, most: u64) -> Vec<(u64, u64)> {
     whole.chain(Some(calls % most).filter(|rest| *rest > 0)).map(|files| (files, files)).collect()
 }
 
-/// So many calls of a kind: what they took, ns.
+/// The time of `calls` calls of a kind, ns.
 fn rounds(
     scratch: &Scratch,
     op: Op,
@@ -83,12 +82,12 @@ fn rounds(
     all.into_iter().map(|portion| round(scratch, op, portion, clock, latencies)).sum()
 }
 
-/// One round over so many files, from an empty directory to an empty one: what the calls in
-/// question took, ns. There are as many as files, but of looking as many as are said.
+/// One round over `files` files, from an empty directory to an empty one: the time of the measured
+/// calls, ns. There is one call for each file, but `calls` of stat.
 fn round(
     scratch: &Scratch,
     op: Op,
-    (files, looks): (u64, u64),
+    (files, calls): (u64, u64),
     clock: Clock,
     latencies: &mut Buckets,
 ) -> anyhow::Result<f64> {
@@ -133,7 +132,7 @@ fn round(
     check_answer(count == files, || format!("{count} files found after {files} were created"))?;
     let ns = match op {
         Op::Create | Op::Unlink => created,
-        Op::Stat => all(&stat, looks, true)?,
+        Op::Stat => all(&stat, calls, true)?,
         Op::Rename => all(&rename, files, true)?,
     };
     let count = scratch.count()? as u64;

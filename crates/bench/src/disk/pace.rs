@@ -173,7 +173,7 @@ impl Lane for Disk {
 /// In flight at most.
 const SLOTS: u32 = 256;
 
-/// What is open so long after the last fell due is given up, as a share of the time before and in s
+/// I/Os still open this long after the last was due are given up: a share of the time before, and s
 /// at least.
 const PATIENCE: f64 = 0.5;
 const PATIENCE_LEAST_S: f64 = 1.0;

@@ -105,8 +105,7 @@ pub fn fill(buffer: &mut [u8], offset: u64, generation: u64) {
     }
 }
 
-/// What is wrong with units that were read from `offset`: the first wrong word and what it looks
-/// like.
+/// What is wrong with units that were read from `offset`: the first wrong word and its value.
 pub fn wrong(buffer: &[u8], offset: u64, generation: u64) -> Option<String> {
     for (unit, place) in buffer.chunks_exact(UNIT).zip(offset / UNIT as u64..) {
         let at = |index: usize| {

@@ -1,5 +1,5 @@
-//! What stands beside bandwidth and rate: percentiles as far as they are backed, the generator's
-//! CPU, the device's counters.
+//! Figures next to bandwidth and rate: percentiles with enough samples, the generator's CPU, the
+//! device's counters.
 
 use crate::{Sampler, backed};
 use model::vocabulary::disk as ids;
@@ -15,7 +15,7 @@ pub fn latencies(sampler: &mut Sampler, point: &Params, histogram: Histogram, ns
     }
 }
 
-/// A look at the device, to be compared with a later one.
+/// A reading of the device's counters, to be compared with a later one.
 pub struct Watch {
     device: Option<BlockDevice>,
     before: Option<BlockCounts>,
@@ -44,7 +44,7 @@ impl Watch {
     }
 }
 
-/// What was done while a watch looked on.
+/// What the device did between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub ios: f64,

@@ -1,4 +1,4 @@
-//! Sequential and random I/O in windows: `disk.sequential`, `disk.random`.
+//! Sequential and random I/O in samples: `disk.sequential`, `disk.random`.
 
 use anyhow::{Context, bail, ensure};
 use model::vocabulary::ParamId;
@@ -24,9 +24,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a case; what this machine cannot do is left out, and stands in the visit's notes. (A plan
-    /// names its engine where io_uring is refused: this is for cases that were planned where it was
-    /// not, or by hand.)
+    /// The plan of a case. What this host cannot do is left out and noted. (Plans name the engine
+    /// where io_uring is refused; this is for cases that were planned elsewhere or by hand.)
     pub fn of(case: &Case, sampler: &mut Sampler) -> anyhow::Result<Plan> {
         let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
         let op = text(ids::param::OP).and_then(Op::by_name).context("the case has no operation")?;
@@ -54,13 +53,13 @@ impl Plan {
     }
 }
 
-/// How long a window of this case is, ns.
+/// How long a sample of this case is, ns.
 pub fn window_ns(case: &Case, windows: Windows) -> f64 {
     seconds_of(case)
         .map_or(windows.window_ns * STRETCH, |seconds| seconds * 1e9 / windows.count.max(1) as f64)
 }
 
-/// The windows of a point: how many warm up, how many count, and how long they are, ns.
+/// Number of warm-up and counted samples of a point, and their length, ns.
 #[derive(Clone, Copy)]
 pub struct Stretch {
     pub warm_up: usize,
@@ -121,7 +120,7 @@ pub fn points(
         watch.start();
         sampler.whole_pieces(point.at(at.clone()), &[], stretch.count, |_| {
             let windows = crew.window(stretch.ns)?;
-            // Jobs end a window each in its own time: their rates are added up.
+            // Each job ends its sample at its own time, so their rates are added up.
             let ns = windows[0].ns;
             let mut work = 0.0;
             for window in windows {

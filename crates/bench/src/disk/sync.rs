@@ -70,8 +70,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     };
     let windows = sampler.windows();
     let ns = window_ns(case, windows);
-    // A window has its share of what the median needs, and ends then with the first call after its
-    // time.
+    // A sample has its share of the calls that the median needs, and then ends with the first call
+    // after its time.
     let least = MIN_CALLS.div_ceil(windows.count.max(1) as u64);
     let limit = windows.limit_s.max(windows.count as f64 * ns / 1e9) * 1e9;
     once(&mut latencies)?;

@@ -12,7 +12,7 @@ use super::cases::{
     BYTES, DEVICE, DEVICE_BYTES, DEVICE_MEDIUM, DEVICE_NUMBER, DEVICE_WRITE, not_on_a_device,
 };
 use crate::file::{SHARE_OF_ROOM, directory_of};
-use model::{Case, CpuSet, Pages};
+use model::{Case, CpuSet, Pages, counted};
 use sys::counters::{BlockDevice, why_uncounted};
 use sys::file_map::drop_cached;
 use sys::mapping::Mapping;
@@ -54,7 +54,7 @@ struct Confirmed<'a> {
     /// `8:16`.
     number: &'a str,
     bytes: u64,
-    /// As `sys::medium` tells; empty where the kernel tells nothing.
+    /// As `sys::medium` reports; empty if the kernel reports nothing.
     medium: &'a str,
 }
 
@@ -132,8 +132,7 @@ impl Target {
         confirmed.is(&file, size)?;
         let bytes = size / jobs.max(1) as u64 / PIECE as u64 * PIECE as u64;
         ensure!(bytes > 0, "{named} has only {size} bytes");
-        // The same open file for all: nobody else, another job neither, could open it exclusively
-        // again.
+        // All jobs share one open file, since no process can open it exclusively twice.
         let files: Result<Vec<OwnedFd>, _> = (0..jobs).map(|_| file.try_clone()).collect();
         Ok(Target { _scratch: None, files: files?, bytes, is_device: true })
     }
@@ -201,16 +200,18 @@ impl Target {
         &self.files[0]
     }
 
-    /// Description of the files or the device for the visit's notes.
+    /// Description of the files or the device for the pass's notes.
     pub fn words(&self) -> Vec<String> {
         let (count, mib) = (self.files.len(), self.bytes >> 20);
         let what = match self.is_device {
             true => format!(
-                "{count} region(s) of {mib} MiB of a raw device with unknown content: reads of unwritten or discarded blocks may not touch the medium{}",
+                "{} of {mib} MiB of a raw device with unknown content: reads of unwritten or discarded blocks may not touch the medium{}",
+                counted(count, "region"),
                 self.blank_words()
             ),
             false => format!(
-                "{count} file(s) of {mib} MiB: allocated, filled once with incompressible data, synced"
+                "{} of {mib} MiB: allocated, filled once with incompressible data, synced",
+                counted(count, "file")
             ),
         };
         [what]

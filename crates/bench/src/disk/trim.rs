@@ -16,7 +16,8 @@ use model::Case;
 use model::vocabulary::disk as ids;
 use sys::discard::discard;
 
-/// What the device is told comes when the filesystem's journal commits; then its counters are read.
+/// Discards reach the device when the filesystem's journal commits; its counters are read after
+/// this.
 const SETTLE: Duration = Duration::from_millis(20);
 
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
@@ -75,5 +76,5 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 /// A median needs as many.
 const MIN_HOLES: u64 = 20;
 
-/// No more is given back in one visit, bytes: a raw device may be large.
+/// Most bytes discarded in one pass: a raw device may be large.
 const MAX_BYTES: u64 = 1 << 30;

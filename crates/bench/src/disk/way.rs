@@ -19,9 +19,9 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), or without a
-    /// overrides the one that there is. What is not io_uring's usual way is named in the case, so
-    /// that its series are its own. `false`: nothing is left of it.
+    /// Gives a candidate the engine that is wanted (`uring`, `polled`, `psync`), else the one that
+    /// exists. Engines other than plain io_uring are named in the case, so their series have their
+    /// own keys. `false`: the candidate cannot be measured.
     pub fn give(&self, candidate: &mut Candidate, wanted: Option<&str>) -> bool {
         let params = &candidate.case.params;
         let text = |name: ParamId| params.get(name).and_then(|value| value.text().map(str::to_string));
@@ -78,8 +78,8 @@ fn blocking(candidate: &mut Candidate) {
     }
 }
 
-/// Lets the points of a candidate count for so many seconds, and says so in its case: another time
-/// is another measurement.
+/// Sets the counted seconds of a candidate's points, and notes them in its case: another time is
+/// another measurement.
 pub fn with_time(candidate: &mut Candidate, seconds: u64, scope: &Scope) {
     let windows = (scope.windows.count + scope.windows.warm_up) as f64;
     let wanted = seconds as f64;

@@ -19,12 +19,11 @@ use sys::process::{self, Child};
 
 /// What the two are called in words.
 const ARMS: [&str; 2] = ["A", "B"];
-/// Nothing is waited for longer than this without a look around.
+/// Longest wait before the state of all processes is checked again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A process that runs one of the two, as a visit of a single command does, and the line to it. It
-/// says a blank when all is ready, begins at the first byte that it hears, says how it went, and
-/// emits what it noted at the second byte.
+/// A process that runs one of the two commands, and its pipe. It sends a blank when ready, starts
+/// at the first byte received, reports the outcome, and emits its samples at the second byte.
 struct CommandProcess {
     child: Child,
     line: UnixStream,

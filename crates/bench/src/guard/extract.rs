@@ -8,7 +8,7 @@ use super::formats::{Format, format_of};
 use super::output::OutputTail;
 use model::Better;
 
-/// What to look for, and what it means.
+/// A pattern to search for, and what it means.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
     pub name: String,

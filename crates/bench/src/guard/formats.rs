@@ -50,7 +50,7 @@ pub const FORMATS: &[Format] = &[
     tool("hpcg", "HPCG rating", "Gflop/s", By(r"GFLOP/s rating of=([0-9.]+)")),
     tool("npb", "NPB operations", "Mop/s", By(r"Mop/s total\s+=\s+([0-9.]+)")),
     tool("iperf2", "iperf 2 bandwidth", "bit/s", With(iperf2)),
-    // Of a stream 10^6 bits a second, unless it was told otherwise, of requests 1/s.
+    // 10^6 bits a second for a stream unless options change it, 1/s for requests.
     tool(
         "netperf",
         "netperf throughput",

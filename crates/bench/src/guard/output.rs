@@ -36,7 +36,7 @@ impl OutputTail {
                 Ok(0) => return false,
                 Ok(bytes) => {
                     self.take(&buffer[..bytes]);
-                    // A whole buffer: there may be more, and others wait to be looked at, too.
+                    // A full buffer: there may be more, but other pipes are read first.
                     return true;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

@@ -1,5 +1,5 @@
-//! Looks at the tasks of a program that runs: where they are together, and for a spread placement
-//! where they go.
+//! Observes the tasks of a running program: on which CPUs they are together; for a spread placement
+//! it pins them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -17,24 +17,22 @@ pub struct Watch {
     together: PairOccupancy,
     looks: u32,
     last: Instant,
-    /// When to look next.
+    /// Time of the next observation.
     pub next: Instant,
     random: fastrand::Rng,
 }
 
-/// Looks are so far apart on average: at random moments, because what a program does at each tick
-/// of a clock would otherwise be seen at each look or at none. The first ones are closer: tasks
-/// appear then.
+/// Mean time between observations. They are random, because work at each tick of a clock would else
+/// be seen always or never. The first ones are closer: tasks appear then.
 const APART: Duration = Duration::from_millis(10);
 const APART_AT_FIRST: Duration = Duration::from_millis(2);
 const FIRST: u32 = 16;
 /// Watching takes at most one part in this many of a CPU's time.
 const SHARE: u32 = 50;
-/// Migrations are read at each so manieth look.
+/// Migrations are read at one of this many observations.
 const COUNTING: u32 = 8;
-/// A task that ran for less than this share of the time since the last look did not take part; nor
-/// did, where so many tasks share the CPUs that none gets much more, one that had less than half of
-/// its part.
+/// A task is busy if it ran for this share of the time since the last observation. If tasks
+/// outnumber the CPUs, half of an equal part is enough.
 const BUSY: f64 = 0.02;
 
 fn least_share(cpus: usize, tasks: usize) -> f64 {
@@ -57,7 +55,7 @@ impl Watch {
         }
     }
 
-    /// Looks once, where it is time to.
+    /// Observes once, if it is time.
     pub fn look_if_due(&mut self) {
         if Instant::now() >= self.next {
             self.look(self.looks.is_multiple_of(COUNTING));
@@ -94,12 +92,12 @@ impl Watch {
     }
 
     /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in,
-    /// 0..1: over all looks that found two or more; empty where none did.
+    /// 0..1: over all observations with two or more; empty without any.
     pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
         self.together.shares(&self.placements)
     }
 
-    /// Looks that found two or more busy tasks.
+    /// Observations that found two or more busy tasks.
     pub fn looks(&self) -> u32 {
         self.together.looks
     }
@@ -113,7 +111,7 @@ impl Watch {
 /// Where pairs of tasks were.
 #[derive(Debug, Default)]
 struct PairOccupancy {
-    /// The sum over looks of the share of pairs at each distance.
+    /// The sum over observations of the share of pairs at each distance.
     shares: BTreeMap<Distance, f64>,
     looks: u32,
 }
@@ -157,7 +155,7 @@ struct RoundRobinPins {
     pinned: HashSet<u32>,
 }
 
-/// The CPU of a task, and since how many looks it rests.
+/// The CPU of a task, and for how many observations it has been idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seat {
     cpu: u32,

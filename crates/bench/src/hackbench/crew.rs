@@ -50,10 +50,9 @@ pub struct Setup {
     pub bytes: usize,
     pub tasks: Tasks,
     pub transport: &'static str,
-    /// Every message tells when it was sent.
+    /// Every message carries the time when it was sent.
     pub stamped: bool,
-    /// Threads stay when they are done until each was looked at, which takes time; processes do in
-    /// any case.
+    /// Finished threads stay until their figures are read, which takes time; processes always do.
     pub kept: bool,
 }
 
@@ -69,14 +68,14 @@ impl Setup {
 
 /// What a run came to.
 pub struct RunResult {
-    /// From the signal until all tasks had ended and processes were reaped, ns; the clock stood
-    /// still while they were looked at in between.
+    /// From the signal until all tasks had ended and processes were reaped, ns; the clock was
+    /// stopped while their figures were read.
     pub wall_ns: f64,
     pub user_ms: f64,
     pub system_ms: f64,
     pub voluntary: f64,
     pub involuntary: f64,
-    /// Switches of the whole machine meanwhile, where the kernel tells.
+    /// Switches of the whole host during the run, if the kernel reports them.
     pub switches: Option<f64>,
     /// Of threads only where they were kept, as is the next.
     pub migrations: Option<f64>,
@@ -91,7 +90,7 @@ pub struct RunResult {
 /// there can be (16 KiB) the C library gives back what is unused when its thread ends, which is
 /// timed.
 const STACK: usize = 24 << 10;
-/// Files that are open beside those of the groups.
+/// Open files that are not those of the groups.
 const OTHER_FILES: u64 = 64;
 
 /// What locks took of the tasks' CPU time, or why that is not known.
@@ -137,8 +136,8 @@ pub fn run(
     let switches = counters::machine_switches().zip(switches).map(|(now, before)| now - before);
     let after = crew.costs(&board);
     let numbers = board.numbers().into_iter().collect();
-    // Reaping processes is part of the original's time; the clock stood still while they were
-    // looked at.
+    // Reaping processes is part of hackbench's time; the clock was stopped while their figures were
+    // read.
     let looked = clock.now();
     crew.let_go(&board)?;
     let reaping = if setup.tasks == Tasks::Processes { clock.now() - looked } else { 0.0 };
@@ -180,8 +179,8 @@ fn everybody(tasks: Tasks) -> io::Result<Usage> {
     }
 }
 
-/// The same when all were ready. What a thread used of a CPU the kernel splits into user and kernel
-/// by ticks, which only the sum of many tells: it is taken now, right before the signal.
+/// The same when all were ready. The kernel splits a thread's CPU time into user and kernel by
+/// ticks, which is right only for the sum of many. It is read now, right before the signal.
 fn until_ready(setup: &Setup, board: &Board, nobody: Usage) -> io::Result<Usage> {
     let ready = |word| board.sum(word);
     let (cpu_ms, user_ms) = match setup.tasks {
@@ -239,7 +238,7 @@ struct Stage {
 
 enum Crew {
     Processes(Vec<Child>),
-    /// SecondRun them what they read and write: the original's threads leave it open, too.
+    /// Their pipes and sockets stay open, as hackbench's threads leave them open, too.
     Threads {
         threads: Vec<Thread<()>>,
         kept: bool,
@@ -309,8 +308,8 @@ impl Crew {
         }
     }
 
-    /// Waits for a byte of each task. Whoever looks at the pipe alone waits for ever where a task
-    /// ended before: the others hold it open.
+    /// Waits for a byte of each task. The pipe alone is not enough: if a task has ended, the others
+    /// still hold it open.
     fn wait_until_ready(&mut self, board: &Board, mut ready: File) -> anyhow::Result<()> {
         const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         let (mut seen, mut bytes) = (0, vec![0; board.tasks]);
@@ -335,8 +334,8 @@ impl Crew {
         Ok(lost)
     }
 
-    /// What each task has cost so far, where the kernel tells; of threads that do not stay nothing
-    /// is asked.
+    /// What each task has cost so far, if the kernel reports it; threads that do not stay are left
+    /// out.
     fn costs(&self, board: &Board) -> Vec<TaskCost> {
         let process = |task| match self {
             Crew::Processes(_) => task,
@@ -365,7 +364,7 @@ impl Crew {
                 if done as usize >= board.tasks {
                     break;
                 }
-                // Woken by the last one, or raced: the loop looks again.
+                // Woken by the last one, or raced: the loop checks again.
                 let _ = futex::wait(board.half(DONE), futex::Flags::PRIVATE, done, None);
             },
         }

@@ -1,4 +1,4 @@
-//! MessageBuffer for a message.
+//! A buffer for one message.
 
 /// A task's message: a small one lies in the task's own stack, as the original's do. Threads whose
 /// messages were on the heap that they share took 2 to 3 % longer over pipes, with more switches

@@ -1,8 +1,7 @@
-//! A second run that is looked at more closely and not timed, so that the time has nothing to do
-//! with it.
+//! A second, untimed run whose tasks are observed, so that observing costs no measured time.
 //!
 //! Sampling where tasks spend their time costs 4 % of CPU time in some guests; threads that stay
-//! until they were looked at take 3 to 10 % longer.
+//! until their figures are read take 3–10 % longer.
 
 use super::crew::{self, RunResult, Setup, Tasks};
 use sys::clock::Clock;
@@ -12,10 +11,10 @@ use sys::lock_share::{LockSampler, LockShares};
 const SECOND_NS: f64 = 1e9;
 pub const SECOND_S: f64 = SECOND_NS / 1e9;
 
-/// It costs as much as a run, so only one visit in this many has it.
+/// It costs as much as a run, so only one pass in this many has it.
 pub const ONE_OF: u32 = 4;
 
-/// What the second run tells.
+/// Figures of the second run.
 pub struct SecondRun {
     /// What locks took of the tasks' CPU time, or why that is not known.
     pub locks: Result<LockShares, String>,

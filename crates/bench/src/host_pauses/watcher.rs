@@ -18,7 +18,7 @@ const READING: f64 = 10.0;
 /// times what asking for that takes.
 const KEPT_NS: f64 = 20e3;
 const ASKING: f64 = 4.0;
-/// Readings of the core's clock at the end of a visit: 0.2 ms, while all CPUs are still busy.
+/// Readings of the core's clock at the end of a pass: 0.2 ms, while all CPUs are still busy.
 const CLOCK_READINGS: usize = 15;
 /// Pauses kept of a CPU, and of all together.
 const MAX_EACH: usize = 16 << 10;
@@ -148,7 +148,7 @@ pub struct Watcher {
 
 impl Watcher {
     pub fn new(board: Rc<Board>, seat: usize, clock: Clock) -> Watcher {
-        // Its pages are there before it looks: a page fault is a gap.
+        // Its pages are touched first: a page fault would be a gap.
         board.counts.touch(seat);
         board.lengths.touch(seat);
         board.pauses.touch(seat);
@@ -188,7 +188,7 @@ impl Watcher {
         self.counts.gaps
     }
 
-    /// Notes a gap; from which moment on it looks again. A gap while it noted one is the next.
+    /// Notes a gap, and returns when watching continues. A gap during the noting is the next one.
     fn note(&mut self, mut begin_ns: f64, mut length_ns: f64) -> f64 {
         loop {
             self.counts.gaps += 1;

@@ -23,16 +23,16 @@ const NODE: u64 = 256;
 /// those of one order do not bring those of the other along.
 const LINE_OF: [u32; 2] = [0, 2];
 
-/// Spreads beside the whole block, bytes: 64 base pages, which the nearest TLB holds and which are
-/// enough pages for no prefetcher to follow (16 are not); and 1024, which the second level holds
-/// (from 1024 on Neoverse to 3072 on Zen).
+/// Spreads other than the whole block, bytes: 64 base pages, which the nearest TLB holds and which
+/// are enough pages for no prefetcher to follow (16 are not); and 1024, which the second level
+/// holds (from 1024 on Neoverse to 3072 on Zen).
 const SPREADS: [u64; 2] = [256 << 10, 4 << 20];
 
 pub fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'static str) -> Candidate {
-    // Half of what a visit may touch: the order of the walk needs some as well, and setting up
-    // takes time.
+    // Half of what a pass may touch: the order of the walk needs some as well, and setting up takes
+    // time.
     let bytes = memory::beyond_caches(scope, &placement, 2).min(MAX_DRAM).next_multiple_of(HUGE_PAGE);
-    // Fewer groups than this would be visited in no random order.
+    // With fewer groups the order would not be random.
     let spreads: Vec<u64> = SPREADS.into_iter().filter(|spread| bytes >= 16 * spread).collect();
     let nodes = bytes / NODE;
     // Zeroed; an order shuffled, linked and flushed takes about 100 ns a line.
@@ -55,7 +55,7 @@ fn spreads(case: &Case) -> Vec<u64> {
     list.split(',').filter_map(|spread| spread.parse().ok()).collect()
 }
 
-/// The points beside the whole block.
+/// The points other than the whole block.
 pub fn spread_points(case: &Case) -> impl Iterator<Item = Params> {
     spreads(case).into_iter().map(|spread| point(ids::param::WITHIN, spread))
 }
@@ -120,7 +120,7 @@ struct Flushed {
 }
 
 impl Flushed {
-    /// ns of so many loads.
+    /// The time of `loads` loads, ns.
     fn walk(&mut self, loads: u64, clock: Clock) -> f64 {
         if self.left < loads {
             self.ring.flush();

@@ -1,4 +1,4 @@
-//! What moved a map's memory while it was taken and looked at, and what touching it first cost.
+//! What moved a map's memory while it was taken and measured, and the cost of first touching it.
 //!
 //! The kernel's counters are read before, when all is taken, and at the end. Where pages lie is
 //! compared with where they were taken. Then some chunks are given back and touched again: the
@@ -46,7 +46,7 @@ impl Watch {
         self.taken = self.counters.read();
     }
 
-    /// After the last look: where pages lie now, and some chunks touched again.
+    /// After the last probe: where pages lie now, and the cost of touching some chunks again.
     pub fn end(
         mut self,
         readers: &mut Readers,

@@ -57,7 +57,7 @@ const FROM_CACHE: f64 = 0.5;
 /// Lines in their order, and whether a load of each counts.
 type Walk = Vec<(u32, bool)>;
 
-/// What one look at a region gives.
+/// What one probe of a region gives.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
     /// When it began, ns of the clock.
@@ -104,8 +104,8 @@ fn by_huge_page(timed: &[(u32, f64)], pages: usize) -> Vec<[f64; 2]> {
     all
 }
 
-/// Bytes that looks need beside the memory, where so many may be taken in all; `None` where that is
-/// too little for looks.
+/// Further bytes that probes need if `total` may be taken in all; `None` if that is too little for
+/// probes.
 pub fn filler_bytes(total: u64) -> Option<u64> {
     let least = FILLER_PAGES * rustix::param::page_size() as u64;
     let most = FILLER_BYTES.max(least);
@@ -114,7 +114,7 @@ pub fn filler_bytes(total: u64) -> Option<u64> {
         .find(|filler| total / 8 >= *filler || *filler == least && total / 4 * 3 >= least)
 }
 
-/// Whether a region's part of `part` bytes is large enough to tell anything.
+/// Whether a region's part of `part` bytes is large enough for a probe.
 pub fn can_look(part: u64) -> bool {
     let page = rustix::param::page_size();
     part / page as u64 >= MIN_PAGES as u64 && page / LINE_BYTES >= SPOTS * SPOT_LINES
@@ -132,7 +132,7 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// One that looks at regions; `None` where their parts are too small to tell anything.
+    /// A prober of regions; `None` if their parts are too small.
     pub fn of(
         part: u64,
         filler: u64,
@@ -149,7 +149,7 @@ impl Prober {
         Ok(Some(prober))
     }
 
-    /// One that looks while nothing goes on, and disturbs as little.
+    /// A prober for an idle host that disturbs little.
     pub fn at_rest(part: u64, stream: Stream, clock: Clock, seed: u64) -> Option<Prober> {
         let readings = (0..LOADS).map(|_| {
             let begin = clock.now();
@@ -160,8 +160,7 @@ impl Prober {
         can_look(part).then_some(Prober { clock, reading_ns, page, filler: None, stream, rng })
     }
 
-    /// Looks at a part of a chunk once, and leaves its words as they were. `None`: it read wrong
-    /// words.
+    /// Probes a part of a chunk once, and leaves its words unchanged. `None`: it read wrong words.
     pub fn look(&mut self, chunk: usize, part: &mut Rc<Mapping>) -> Option<Probe> {
         let pages = part.len() / self.page;
         let mut probe = Probe { at_ns: self.clock.now(), ..Probe::default() };
@@ -202,7 +201,7 @@ impl Prober {
         all.iter().map(|page| (self.line(*page, *page as usize * 7, 0), true)).collect()
     }
 
-    /// Sets of pages that are each visited so often, the first time uncounted.
+    /// Sets of pages, each read `visits` times; the first time does not count.
     fn coming_back(&mut self, pages: &[u32], set: usize, visits: usize) -> Walk {
         let mut walk = Vec::with_capacity(LOADS);
         for own in pages.chunks_exact(set).take(LOADS / (set * visits)) {
@@ -330,8 +329,8 @@ impl Prober {
         ended_correctly.then(|| kept as f64 / all as f64)
     }
 
-    /// Looks at memory while nothing of ours goes on, and how much of a cache its first `bytes`
-    /// get. Its words are those of the first chunk, and stay so. `None`: it read wrong words.
+    /// Probes memory while Assay does nothing else, and how much cache its first `bytes` get. The
+    /// words are those of the first chunk and stay unchanged. `None`: it read wrong words.
     pub fn rest(&mut self, memory: &mut Rc<Mapping>, bytes: usize) -> Option<IdleProbe> {
         let at_ns = self.clock.now();
         let pages = memory.len() / self.page;
@@ -368,7 +367,7 @@ impl Prober {
         Some(())
     }
 
-    /// How long it takes to read pages from memory, ns, in several orders, a group of each in turn.
+    /// Time to read pages from memory in several orders, ns; groups of the orders alternate.
     fn read<const N: usize>(
         &mut self,
         chunk: usize,
@@ -455,7 +454,7 @@ mod tests {
                 assert_eq!(own.iter().map(|[_, count]| count).sum::<f64>(), loads);
             }
             assert!(probe.loads_ns.iter().chain(&probe.streams_ns).all(|ns| *ns > 0.0), "{probe:?}");
-            // A window as short as one load is none that every clock can time.
+            // Not every clock can time a sample as short as one load.
             assert!(probe.loads.iter().all(|loads| *loads >= 1024.0), "{probe:?}");
         }
         let words = Rc::get_mut(&mut part).expect("alone").words_mut();

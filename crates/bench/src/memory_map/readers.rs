@@ -30,7 +30,7 @@ struct Reader {
     chosen: Rc<dyn Fn(u64, Pages) -> ChunkPages>,
     nodes: CpuSet,
     parts: Vec<Rc<Mapping>>,
-    /// What looks at chunks from the first seat, and what it saw last.
+    /// The prober on the first seat, and its last result.
     prober: Option<Prober>,
     seen: Rc<RefCell<Option<Probe>>>,
     stream: Stream,
@@ -72,7 +72,7 @@ const MOVED: u64 = 9;
 const GIVE_BACK: u64 = 10;
 const WRITE: u64 = 11;
 
-/// What is read beyond a chunk is told in such parts of one.
+/// The share read beyond a chunk is given in these parts of one.
 const FINE: f64 = 4096.0;
 /// Shares are answered in millionths; this value means unknown.
 const MILLION: f64 = 1e6;
@@ -81,7 +81,7 @@ const UNKNOWN: u64 = u64::MAX;
 const PLACE: u64 = 64 << 10;
 /// Pages of each task's part of a chunk whose physical place is looked up.
 const LOOKS: usize = 16;
-/// Chunks looked at for huge pages and for their node.
+/// Chunks checked for huge pages and for their node.
 const LOOKED_AT: usize = 16;
 
 fn order(what: u64, number: u64, chunk: u64) -> u64 {
@@ -143,7 +143,7 @@ impl Reader {
         Some(moved as f64 / lay.len() as f64)
     }
 
-    /// Only the first seat looks, the others wait.
+    /// Only the first seat probes, the others wait.
     fn look(&mut self, chunk: usize) -> bool {
         let Some(prober) = &mut self.prober else { return true };
         let seen = self.parts.get_mut(chunk).and_then(|part| prober.look(chunk, part));
@@ -152,8 +152,8 @@ impl Reader {
         is_right
     }
 
-    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them in
-    /// turn, since a few that are read more often than the rest would stay in a cache.
+    /// Reads the part of a chunk, and `beyond` times as much again of others: of all of them one
+    /// after the other, since a few that are read more often would stay in a cache.
     fn read(&mut self, chunk: usize, beyond: f64) -> bool {
         let mut right = self.pass(chunk, self.part);
         let mut left = (beyond * self.part as f64) as u64 / 512 * 512;
@@ -173,7 +173,7 @@ impl Reader {
         self.stream.run(&mut part.words_mut()[..bytes as usize / 8], 1, 0) == sum(chunk, bytes)
     }
 
-    /// Where a part lies physically by so many of its pages: the lowest and the highest place in
+    /// Where a part lies physically, by `looks` of its pages: the lowest and the highest place in
     /// units of 64 KiB, in the upper and the lower half of a word; [`UNKNOWN`] where that is
     /// hidden.
     fn frame(&self, chunk: usize, looks: u64) -> u64 {

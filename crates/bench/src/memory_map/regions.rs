@@ -1,4 +1,4 @@
-//! Regions of memory as one CPU sees them, in a standard run: a small map that is looked at.
+//! Regions of memory as one CPU sees them, in a standard run: a small map with probes.
 
 use super::probes::{Probe, filler_bytes};
 use super::{Benchmark, Candidate, Depth, Param, Sampler, Scope, point};
@@ -21,7 +21,7 @@ pub(super) const HUGE_PAGE: Metric = note(ids::metric::HUGE_PAGE, "hopping loads
 pub(super) const HUGE_PAGE_NEAR: Metric =
     note(ids::metric::HUGE_PAGE_NEAR, "near loads of each huge page (0: too few probes)", "ns");
 pub(super) const KEPT: Metric =
-    note(ids::metric::KEPT, "lines still cached after 0.25 ms, in order of time", "");
+    note(ids::metric::KEPT, "share of lines still cached after 0.25 ms, in order of time", "");
 pub(super) const CHUNK_IN_TIME: Metric =
     note(ids::metric::CHUNK_IN_TIME, "regions in the order of probes", "");
 pub(super) const MOMENT: Metric = note(ids::metric::MOMENT, "start of each probe", "ms");
@@ -80,12 +80,12 @@ pub(super) const REGIONS: Benchmark = Benchmark {
 const REGION_COUNT: u64 = 8;
 const REGION_BYTES: u64 = 64 << 20;
 const REGION_ROUNDS: u64 = 9;
-/// What a look takes, s: six walks and readings of some 4096 loads or pages, linked and flushed,
-/// and twice what pushes out others.
+/// Time of a probe, s: six walks and readings of some 4096 loads or pages, linked and flushed, and
+/// twice what pushes out others.
 pub(super) const LOOK_S: f64 = 0.03;
 
-/// Looks at a region each time that it was read: with two of them a cause is named from nearly as
-/// little as its limit on. Large maps are content with one.
+/// Probes of a region for each of its readings: with two, a cause is named almost from its limit
+/// on. Large maps have one.
 pub(super) fn looks(chunks: u64, rounds: u64) -> u64 {
     const MAX_PROBES: u64 = 3000;
     if 2 * chunks * rounds <= MAX_PROBES { 2 } else { 1 }
@@ -152,7 +152,7 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
             let seen = probe.huge_near.iter().map(|[ns, loads]| (*loads > 0.0).then(|| ns / loads));
             seen.collect::<Vec<Option<f64>>>()
         };
-        // By every other look, and by the others: what is slow for good is so in both.
+        // By odd and by even probes: what is always slow is slow in both.
         let half = |first: usize| own.iter().skip(first).step_by(2).map(look).collect::<Vec<_>>();
         let levels = [0, 1].map(|first| page_levels(&half(first))).concat();
         list(sampler, at(), ids::metric::HUGE_PAGE_NEAR, levels)?;
@@ -163,12 +163,12 @@ pub(super) fn emit(sampler: &mut Sampler, chunks: u64, seen: &[(u64, Probe)]) ->
     list(sampler, Params::new(), ids::metric::MOMENT, all(&|(_, probe)| (probe.at_ns - first.at_ns) / 1e6))
 }
 
-/// Looks in which a page must have been seen.
+/// Probes that must have seen a page.
 const MIN_LOOKS: usize = 3;
 
-/// The level of each huge page of a region, ns; 0 where too few looks saw it. Of each look the mean
-/// load of each page, `None` where it saw none. What a look has in common, a neighbour's doing, is
-/// taken out; a look that was disturbed counts as one.
+/// The level of each huge page of a region, ns; 0 if too few probes saw it. Each probe gives the
+/// mean load of each page, `None` if not seen. What all pages of a probe share, as other guests'
+/// work, is removed; a disturbed probe counts once.
 pub(super) fn page_levels(looks: &[Vec<Option<f64>>]) -> Vec<f64> {
     let common = |look: &Vec<Option<f64>>| -> Option<f64> {
         let seen: Vec<f64> = look.iter().flatten().copied().collect();

@@ -211,12 +211,12 @@ fn a_small_map_has_a_series_a_chunk() {
     assert!(none.is_empty() && reason.is_some_and(|reason| reason.text().contains("memory ran short")));
 }
 
-/// What a moment does to all pages of a look is no page's.
+/// A change of all pages of a probe at once is not attributed to a page.
 #[test]
 fn pages_have_levels_of_their_own_whoever_disturbs() {
     let mut rng = fastrand::Rng::with_seed(4);
     let own = |page: usize| if page.is_multiple_of(8) { 174.0 } else { 120.0 };
-    // A third of the looks beside a neighbour, one of them much longer than all others.
+    // A third of the probes next to other work, one of them much longer than all others.
     let times = |look: usize| [1.0, 1.0, 1.5][look % 3] * if look == 7 { 40.0 } else { 1.0 };
     let mut page = |look: usize, page: usize| {
         let is_seen = rng.f64() > 0.3 && page != 31;

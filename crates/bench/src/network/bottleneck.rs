@@ -114,7 +114,7 @@ impl ArmResults {
         self.beside.retain(|(of, _), _| *of != arm);
     }
 
-    /// A window a round and arm; figures beside that not every round told are left out.
+    /// One window per round and arm; further figures that are missing in a round are left out.
     fn emit(self, sampler: &mut Sampler) -> anyhow::Result<()> {
         // An end that gets its CPU now and then may carry nothing in an arm, which is its
         // bandwidth; not in all of the plain ones.
@@ -140,7 +140,7 @@ impl ArmResults {
     }
 }
 
-/// Nothing in the first half, and something in the second: beyond all that is told.
+/// Growth that is reported if nothing arrived in the first half, and something in the second.
 const FROM_NOTHING: f64 = 100.0;
 
 /// What the second half of these windows carried over the first; 1 where nothing came.

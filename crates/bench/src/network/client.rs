@@ -29,7 +29,7 @@ pub struct Peer {
     pub place: Place,
     /// CPUs that the other end must use, if it is on this machine.
     cpus: Vec<u32>,
-    /// CPUs that it told to have used.
+    /// CPUs that the other end reported as used.
     used: CpuSet,
     test: u32,
     /// Lives as long as this one.
@@ -38,13 +38,13 @@ pub struct Peer {
 
 /// How long connecting and each step of proving oneself may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A server may be busy with the previous visit or with another client's.
+/// A server may be busy with the previous pass or with another client's.
 const BUSY: Duration = Duration::from_secs(15);
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
-/// What the other end takes to prepare or to tell.
+/// Longest time that the other end takes to prepare or to answer.
 const ANSWER: Duration = Duration::from_secs(20);
-/// A datagram that was not heard is said again after this, and for so long: a little less than the
-/// other end waits.
+/// A lost datagram is sent again after this, and for this long: a little less than the other end
+/// waits.
 const AGAIN: Duration = Duration::from_millis(100);
 const GREETING: Duration = Duration::from_secs(4);
 
@@ -78,7 +78,8 @@ impl Peer {
         Ok(Peer { link, place, cpus, used: CpuSet::default(), test: 0, _forked: forked })
     }
 
-    /// Where another host's tasks sat, in words; of a process of our own the placement tells.
+    /// CPUs of another host's tasks, in words; those of a process on this host are in the
+    /// placement.
     pub fn seats_there(&self) -> Option<String> {
         let told = self._forked.is_none() && !self.used.is_empty();
         told.then(|| format!("the other end's tasks ran on its CPUs {}", self.used))
@@ -192,8 +193,7 @@ impl Peer {
         Ok(socket)
     }
 
-    /// Says the cookie until the other end has heard it, of which it tells over the link: what is
-    /// lost is said again.
+    /// Sends the cookie again until the other end confirms it over the link.
     fn greet(&mut self, socket: &OwnedFd, cookie: &[u8], stream: u32, port: u16) -> anyhow::Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < GREETING {
@@ -250,7 +250,7 @@ impl Peer {
         }
     }
 
-    /// Ends an echo, or greeting, and tells what it cost the other end.
+    /// Ends an echo, or greeting, and returns what it cost the other end.
     pub fn stop(&mut self) -> anyhow::Result<CpuCosts> {
         self.link.send(&Request::Stop)?;
         Ok(self.report()?.cpu_costs)
@@ -294,7 +294,7 @@ impl Prepared<'_> {
         self.run_beside(&mut |peer, duration| peer.pause(duration))
     }
 
-    /// The same, with something to do in place of waiting, for as long as told.
+    /// The same, but calls `meanwhile` instead of waiting.
     pub fn run_beside(
         self,
         meanwhile: &mut dyn FnMut(&Peer, Duration) -> anyhow::Result<()>,

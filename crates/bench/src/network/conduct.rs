@@ -1,5 +1,5 @@
 //! One end of a transfer: starts its tasks, reads their counts at the edges of windows, and
-//! accounts for what it cost. The same code runs at both ends.
+//! computes its cost. The same code runs at both ends.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -18,12 +18,12 @@ use sys::process::{self, Child};
 use sys::tcp::{self, TcpInfo};
 use sys::{affinity, datagrams};
 
-/// Where an end's tasks sit, and what it looks at.
+/// CPUs of an end's tasks, and its network interface.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// Used round-robin.
     pub seats: Vec<CpuSet>,
-    /// Where messages are sent, or sent back, beside a load.
+    /// CPUs that send or return messages during a load.
     pub messages: Option<CpuSet>,
     /// Whose drops are counted; none over loopback.
     pub interface: Option<String>,
@@ -40,7 +40,8 @@ impl Place {
     }
 }
 
-/// CPUs that handle the packets of an interface: tasks beside them have time while those have none.
+/// CPUs that handle the packets of an interface: these may be full while those of the tasks are
+/// not.
 fn packet_cpus(interface: Option<&str>) -> CpuSet {
     let end = interface.and_then(|name| network::end(&files::of_interface(name)));
     end.map(|end| end.packet_cpus()).unwrap_or_default()
@@ -55,7 +56,7 @@ pub type Pause<'a> = &'a mut dyn FnMut(Duration) -> anyhow::Result<()>;
 const DRAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_secs(3)];
 /// Datagrams have ended if none came for this long.
 const QUIET: Duration = Duration::from_millis(30);
-/// A look at whether tasks have ended.
+/// Time between checks whether tasks have ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Who does what at this end.
@@ -145,7 +146,7 @@ pub fn run_transfer(
     let end = End { spec, side, sockets, place, jobs, board };
     let tasks = end.fork_tasks()?;
     let counted = end.count_windows(&tasks, pause)?;
-    // The other end's last window is over a little later than ours.
+    // The other end's last window ends a little later.
     if spec.protocol == Protocol::Udp || end.jobs.iter().any(|job| job.sends) {
         pause(Duration::from_millis(spec.schedule.window_ms) / 2 + Duration::from_millis(3))?;
     }
@@ -347,13 +348,12 @@ impl End<'_> {
     }
 }
 
-/// Buffers that each of these sockets has thrown away so far; `None` where the kernel does not
-/// tell.
+/// Buffers that each of these sockets has dropped so far; `None` if the kernel does not report it.
 fn dropped(receivers: &[&OwnedFd]) -> Option<Vec<u32>> {
     receivers.iter().map(|socket| datagrams::dropped(socket.as_fd()).ok()).collect()
 }
 
-/// Packets that sockets dropped meanwhile: our own, or all if the kernel does not report ours.
+/// Packets that these sockets dropped meanwhile, or all sockets if the kernel reports only that.
 fn thrown_away(used: &NetworkTotals, before: Option<&[u32]>, now: Option<&[u32]>) -> Option<f64> {
     let own = before.zip(now).map(|(before, now)| {
         let each = before.iter().zip(now).map(|(then, now)| f64::from(now.wrapping_sub(*then)));

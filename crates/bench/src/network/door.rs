@@ -1,6 +1,5 @@
-//! Where the data connections of a test come in. Whoever comes from the client's own address may
-//! knock, many at once, and only who says the session's cookie counts: nobody else is waited for,
-//! and the port is nobody else's.
+//! Accepts the data connections of a test. Many connections from the client's address may come at
+//! once; only those that send the session's cookie count. The port serves no other session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -25,7 +24,7 @@ const TAKEN: Duration = Duration::from_millis(100);
 const QUEUE: i32 = 128;
 /// Connections that have not yet said a cookie; the oldest makes room.
 const GUESTS: usize = 64;
-/// Accepted in one go before those that came are looked at.
+/// Connections accepted in one go before they are read.
 const AT_ONCE: usize = 32;
 
 /// What is set on a socket before it is bound.
@@ -51,7 +50,7 @@ struct PendingConnection {
 }
 
 impl<'a> DataPort<'a> {
-    /// Opens it, at this port if that is free, and tells the client where it is.
+    /// Opens it, at this port if that is free, and sends the client the port.
     pub fn open(
         link: &mut Link,
         port: u16,
@@ -174,9 +173,8 @@ impl<'a> DataPort<'a> {
         Ok(())
     }
 
-    /// Waits for each stream's datagram that proves itself, tells over the link that it came, and
-    /// hears from nobody else on that socket any more. What the client said again meanwhile comes
-    /// later, among the data.
+    /// Waits for each stream's datagram with the cookie, confirms it over the link, and connects
+    /// the socket to its sender. Repeated cookies come later, among the data.
     fn greeted(self, link: &mut Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
         let mut sockets = Vec::new();
         let mut socket = self.socket.try_clone().context("cannot copy a socket")?;

@@ -23,7 +23,7 @@ pub struct Link {
     pub keys: Keys,
 }
 
-/// Nobody takes longer to take a frame.
+/// Longest time to write a frame.
 const WRITE: Duration = Duration::from_secs(5);
 /// Data unacknowledged for this long ends a connection, ms.
 const UNHEARD_MS: u32 = 10_000;

@@ -23,29 +23,34 @@ const fn fact(name: MetricId, title: &'static str, unit: &'static str) -> Metric
     note(name, title, unit).detail()
 }
 
-pub const LOCAL_BUSY: Metric = note(ids::metric::LOCAL_BUSY, "CPU busy at this end", "");
-pub const REMOTE_BUSY: Metric = note(ids::metric::REMOTE_BUSY, "CPU busy at the other end", "");
+pub const LOCAL_BUSY: Metric = note(ids::metric::LOCAL_BUSY, "share of CPU time busy at this end", "");
+pub const REMOTE_BUSY: Metric = note(ids::metric::REMOTE_BUSY, "share of CPU time busy at the other end", "");
 /// Of the CPUs that tasks use, or of the one CPU of those that handle the interface's packets that
 /// is busiest, whichever is more.
 pub const LOCAL_SOFTIRQ: Metric =
     fact(ids::metric::LOCAL_SOFTIRQ, "softirq share at this end, or of its busiest CPU", "");
 pub const REMOTE_SOFTIRQ: Metric =
     fact(ids::metric::REMOTE_SOFTIRQ, "softirq share at the other end, or of its busiest CPU", "");
-pub const LOCAL_WAIT: Metric = fact(ids::metric::LOCAL_WAIT, "time waiting for a CPU at this end", "");
-pub const REMOTE_WAIT: Metric = fact(ids::metric::REMOTE_WAIT, "time waiting for a CPU at the other end", "");
+pub const LOCAL_WAIT: Metric =
+    fact(ids::metric::LOCAL_WAIT, "share of time waiting for a CPU at this end", "");
+pub const REMOTE_WAIT: Metric =
+    fact(ids::metric::REMOTE_WAIT, "share of time waiting for a CPU at the other end", "");
 pub const LOCAL_THROTTLED: Metric =
-    fact(ids::metric::LOCAL_THROTTLED, "time throttled by the control group at this end", "");
+    fact(ids::metric::LOCAL_THROTTLED, "share of time throttled by the control group at this end", "");
 pub const REMOTE_THROTTLED: Metric =
-    fact(ids::metric::REMOTE_THROTTLED, "time throttled by the control group at the other end", "");
+    fact(ids::metric::REMOTE_THROTTLED, "share of time throttled by the control group at the other end", "");
 pub const LOCAL_DROPS: Metric =
     fact(ids::metric::LOCAL_DROPS, "packets and messages dropped at this end", "1/s");
 pub const REMOTE_DROPS: Metric =
     fact(ids::metric::REMOTE_DROPS, "packets and messages dropped at the other end", "1/s");
 pub const RETRANSMITS: Metric = note(ids::metric::RETRANSMITS, "packets retransmitted", "1/s");
 pub const DUPLICATES: Metric = fact(ids::metric::DUPLICATES, "packets retransmitted needlessly", "1/s");
-pub const RWND_LIMITED: Metric = fact(ids::metric::RWND_LIMITED, "time limited by the receiver's window", "");
-pub const SNDBUF_LIMITED: Metric = fact(ids::metric::SNDBUF_LIMITED, "time limited by the send buffer", "");
-pub const SENDER_BUSY: Metric = fact(ids::metric::SENDER_LIMITED_BUSY, "time with data in flight", "");
+pub const RWND_LIMITED: Metric =
+    fact(ids::metric::RWND_LIMITED, "share of time limited by the receiver's window", "");
+pub const SNDBUF_LIMITED: Metric =
+    fact(ids::metric::SNDBUF_LIMITED, "share of time limited by the send buffer", "");
+pub const SENDER_BUSY: Metric =
+    fact(ids::metric::SENDER_LIMITED_BUSY, "share of time with data in flight", "");
 pub const CWND: Metric = fact(ids::metric::CWND, "congestion window", "segments");
 pub const RTT: Metric = note(ids::metric::RTT, "round trip", "us");
 pub const RTT_MIN: Metric = fact(ids::metric::RTT_MIN, "shortest round trip of TCP", "us");
@@ -55,7 +60,7 @@ pub const SEND_BUFFER: Metric =
 pub const RECEIVE_BUFFER: Metric =
     fact(ids::metric::RECEIVE_BUFFER, "receive buffer, as the kernel reports it", "bytes");
 
-/// Own metrics, then those beside every transfer over TCP.
+/// Own metrics, then those of every transfer over TCP.
 macro_rules! beside_transfer {
     ($($own:expr),+) => {
         &[
@@ -88,9 +93,9 @@ pub(super) use beside_transfer;
 
 /// Of what was sent over UDP.
 pub const SENT: Metric = note(ids::metric::SENT, "bandwidth sent", "Gbit/s");
-pub const LOSS: Metric = note(ids::metric::LOSS, "messages lost", "");
-pub const REORDERED: Metric = fact(ids::metric::REORDERED, "messages reordered", "");
-pub const DUPLICATED: Metric = fact(ids::metric::DUPLICATED, "messages duplicated", "");
+pub const LOSS: Metric = note(ids::metric::LOSS, "share of messages lost", "");
+pub const REORDERED: Metric = fact(ids::metric::REORDERED, "share of messages reordered", "");
+pub const DUPLICATED: Metric = fact(ids::metric::DUPLICATED, "share of messages duplicated", "");
 /// Of a fresh connection: what it carries once its first 50 ms are over.
 pub const LATER: Metric = note(ids::metric::LATER, "bandwidth after the first 50 ms", "Gbit/s");
 /// Above 1 the connection had not reached what it can carry.

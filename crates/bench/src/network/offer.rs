@@ -302,7 +302,7 @@ fn spread(mut placement: Placement, case: &Case, scope: &Scope, overrides: &Over
     placement
 }
 
-/// Streams and sizes of messages that a visit measures.
+/// Streams and sizes of messages that a pass measures.
 fn points(id: Option<BenchId>, depth: Depth, overrides: &Overrides, way: Route) -> String {
     let udp = id == Some(ids::UDP);
     // Longer datagrams go in pieces, and are none of the path's usual ones.

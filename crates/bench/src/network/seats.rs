@@ -9,8 +9,8 @@ use crate::placement::Placements;
 use machine::{End, Machine, network};
 use model::CpuSet;
 
-/// Usable CPUs of the card's node. Where no node is told (virtual machines) and the machine has
-/// one, they are all of them; `None`: there is no card, or its node is not known.
+/// Usable CPUs of the card's node. If no node is reported (guests) and the host has one, all CPUs;
+/// `None`: there is no card, or its node is unknown.
 pub fn node_of(machine: &Machine, placements: &Placements, end: &End) -> Option<CpuSet> {
     let card = end.software == Some(false) || !end.irqs.is_empty() || end.numa_node.is_some();
     let usable = placements.cpus();

@@ -27,7 +27,7 @@ impl Sequence {
             }
             self.next = number.saturating_add(1);
         } else if self.next - number > REMEMBERED {
-            // Too late to tell whether it had come before: it counts as late.
+            // Too late to know whether it had come before: it counts as late.
             self.received += 1;
             self.reordered += 1;
             return;

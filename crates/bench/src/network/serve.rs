@@ -1,5 +1,5 @@
-//! `assay serve`'s listener: lets in whoever knows the token, one at a time, and stays what it is
-//! whoever else comes.
+//! The listener of `assay serve`: accepts one client at a time that knows the token, and survives
+//! all others.
 //!
 //! Strangers cost a place among a bounded number of guests that have not yet proved themselves, for
 //! two seconds at most; the oldest make room for new ones, those of the same address first. A
@@ -39,7 +39,7 @@ pub struct Service<'a> {
     pub describe: &'a dyn Fn(SocketAddr) -> String,
 }
 
-/// What a server has to tell people.
+/// What a server reports to people.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     Began(SocketAddr),
@@ -57,11 +57,11 @@ const GUESTS: usize = 64;
 const OF_ONE_ADDRESS: usize = 32;
 /// Time limit for authentication.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Accepted in one go before the others are looked at.
+/// Connections accepted in one go before the others are read.
 const AT_ONCE: usize = 32;
 /// Pause before the next try if no client can be accepted.
 const REST: Duration = Duration::from_millis(250);
-/// A look at the clock at least this often.
+/// The clock is read at least this often.
 const TICK: Duration = Duration::from_millis(500);
 
 struct Client {
@@ -167,7 +167,7 @@ fn wait(
     polled.extend(guests.iter().map(|guest| PollFd::new(&guest.stream, PollFlags::IN)));
     let ended = running.as_ref().and_then(|session| session.ended.as_ref());
     polled.extend(ended.map(|ended| PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)));
-    // Without a descriptor for its end a session is looked at more often.
+    // Without a descriptor that signals its end, a session is checked more often.
     let tick = match running {
         Some(session) if session.ended.is_none() => TICK / 10,
         Some(_) => TICK,
@@ -263,8 +263,8 @@ impl Client {
             Err(_) => return ClientState::Gone(Some("it uses another protocol".to_string())),
         };
         let ours = Hello { version: VERSION, nonce: self.nonce };
-        // A few bytes into an empty buffer: who cannot take them is gone. Another version is told
-        // by the hello itself.
+        // A few bytes into an empty buffer: a client that cannot take them is gone. The hello
+        // itself shows another version.
         if self.stream.write_all(&ours.bytes()).is_err() {
             return ClientState::Gone(None);
         }

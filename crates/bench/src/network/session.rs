@@ -90,8 +90,8 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
         None => None,
         Some(socket) => {
             sockopt::set_tcp_nodelay(socket, true).context("cannot set TCP_NODELAY")?;
-            // Beside the load where there is a CPU for it: else what is timed is a time slice of
-            // the load's.
+            // On a CPU apart from the load if there is one: else a time slice of the load is
+            // measured.
             let own = place.messages.as_ref().or(place.seats.get(spec.streams as usize));
             let seat = own.or(place.seat(0));
             let work = || match seat.is_some_and(|cpus| affinity::pin(cpus).is_err()) {
@@ -167,7 +167,7 @@ fn greet(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
     })
 }
 
-/// Runs `work` in a process of its own until the client says stop, then tells what it cost.
+/// Runs `work` in a process of its own until the client says stop, then sends what it cost.
 fn beside(link: &mut Link, place: &Place, work: impl FnOnce() -> i32) -> anyhow::Result<()> {
     let mut child = process::fork(|| {
         if place.seat(0).is_some_and(|cpus| affinity::pin(cpus).is_err()) {

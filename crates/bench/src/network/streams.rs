@@ -43,10 +43,9 @@ pub struct Streams<'a> {
 /// One read takes this much at most: it stays in the L2.
 const READ_BYTES: usize = 128 << 10;
 
-/// Where the next read begins, of so much. Over loopback one asks for what is left of a block, as
-/// of a message that is wanted whole: one connection carried a third more than with reads of all
-/// that there is. Between virtual cards it carried a sixth less, so elsewhere a read takes all
-/// (docs/method/network.md).
+/// Offset in the buffer of the next read. Over loopback a read asks for the rest of a block: one
+/// connection then carried a third more than with reads of all that is there. Between virtual cards
+/// it carried a sixth less, so elsewhere a read takes all (docs/method/network.md).
 fn place(blocks: bool, bytes: u64) -> usize {
     if blocks { (bytes % READ_BYTES as u64) as usize } else { 0 }
 }

@@ -157,7 +157,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
         assert!(messages.iter().all(|seat| seat.cpus == CpuSet::one(0)), "{messages:?}");
         assert!(!candidate.case.placement.is_free());
     }
-    // Over loopback the streams share a CPU an end, and messages beside them have others.
+    // Over loopback the streams share one CPU per end, and messages have others.
     for candidate in BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope(Depth::Standard))) {
         let placement = &candidate.case.placement;
         let loaded = candidate.case.bench == ids::LOADED && placement.name != "same-cpu";

@@ -68,8 +68,8 @@ pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
 }
 
 /// A window in which nothing arrived (a packet that was lost and waited for, a receiver that had no
-/// CPU) is a part of the one that follows, the last one of the one before: the time is real, and a
-/// rate of nothing is none.
+/// CPU) is joined with the next one, the last with the one before: its time counts, and a rate of 0
+/// is no figure.
 fn without_stalls((work, ns): (Vec<f64>, Vec<f64>), warm_up: usize) -> anyhow::Result<(Vec<f64>, Vec<f64>)> {
     let (mut works, mut times) = (work[..warm_up].to_vec(), ns[..warm_up].to_vec());
     let (mut bytes, mut time) = (0.0, 0.0);

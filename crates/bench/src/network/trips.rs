@@ -1,4 +1,4 @@
-//! The rows of latency: messages that come back, alone or beside a load, and connections.
+//! The rows of latency: messages that come back, alone or during a load, and connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub(super) const MESSAGE: usize = 64;
 pub(super) const TICK: Duration = Duration::from_millis(250);
 const LOST_TICKS: u32 = 2;
 const PATIENCE_TICKS: u32 = 40;
-/// Losses one after another with which a visit gives up.
+/// Successive losses after which a pass gives up.
 const LOST_AT_ONCE: u64 = 20;
 
 /// Messages that go to and fro, one at a time.
@@ -241,7 +241,7 @@ pub(super) fn emit_accounts(
     Ok(())
 }
 
-/// How long the counted part of a visit lasts, and what comes before.
+/// How long the counted part of a pass lasts, and what comes before.
 fn spans(schedule: WindowSchedule) -> (Duration, Duration) {
     let windows = |count: usize| Duration::from_millis(schedule.window_ms * count as u64);
     (windows(1), windows(schedule.count))
@@ -344,7 +344,7 @@ pub(super) fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> i
 pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let spec = Transfer { echo: true, ..wanted(case, sampler, peer.way()) };
-    // Beside the load where there is a CPU for it.
+    // On a CPU apart from the load if there is one.
     if let Some(seat) = &peer.place.messages {
         affinity::pin(seat).with_context(|| format!("cannot pin to CPUs {seat}"))?;
     }

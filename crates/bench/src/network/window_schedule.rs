@@ -26,8 +26,8 @@ pub struct WindowSchedule {
 /// Shortest warm-up of a connection over a network, ms: it takes some round trips.
 const START_MS: u64 = 300;
 /// Round trips that a start has: a window of ten segments that doubles with each is 60 MB after
-/// twelve, more than a link of 5 Gbit/s holds over 90 ms. Longer ways at more are still rising
-/// then, and `growth` tells.
+/// twelve, more than a link of 5 Gbit/s holds over 90 ms. Longer paths with more bandwidth still
+/// rise then; `growth` shows it.
 const START_TRIPS: f64 = 12.0;
 /// Counted ones: what comes in a burst each round trip is as much in each half of them.
 const COUNTED_TRIPS: f64 = 8.0;

@@ -6,7 +6,7 @@
 //! with its own proof: HMAC-SHA256 (RFC 2104) over both random numbers, so that the token is never
 //! on the wire and no old answer fits again. From then on each side sends frames: a length, a tag
 //! over direction, running number and text, and the text (JSON). The hello's layout is the same in
-//! all versions; so the two can tell each other that they differ.
+//! all versions; so both can report that they differ.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -36,7 +36,7 @@ fn proof(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Whether two texts are equal, in a time that does not depend on where they differ.
 pub fn equal(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }

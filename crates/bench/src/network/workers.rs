@@ -1,6 +1,6 @@
-//! What tasks that move data tell, and those that move datagrams: one a stream and direction, in a
-//! process of its own, in loops that do nothing but move, count and look at a sample of what came.
-//! Those of TCP: `streams.rs`.
+//! What tasks that move data report, and those that move datagrams: one process per stream and
+//! direction, in loops that move, count and check a sample of what came. Those of TCP:
+//! `streams.rs`.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -258,7 +258,7 @@ pub struct CpuBurner {
     burnt: Duration,
 }
 
-/// So long at most after one message.
+/// Longest busy time after one message.
 const LONGEST_FIRE: Duration = Duration::from_millis(20);
 
 /// CPU time of this thread so far.
@@ -278,8 +278,8 @@ impl CpuBurner {
         }
         let (start, before) = (Instant::now(), used());
         loop {
-            // In this order: no more is burnt than time has passed, whoever takes the CPU in
-            // between.
+            // In this order: no more is burnt than time has passed, even if other work takes the
+            // CPU in between.
             let burnt = self.burnt + used().saturating_sub(before);
             let now = Instant::now();
             let enough = burnt.as_secs_f64() >= self.share * (now - self.begin).as_secs_f64();

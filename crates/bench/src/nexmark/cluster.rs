@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// The room that logs and working files of such a cluster want, bytes: ten times what they take.
 const ROOM: u64 = 64 << 20;
 
-/// What 17 and later Java versions must be told before Flink may look into them.
+/// Packages that Java 17 and later must open to Flink by options.
 const OPENED: [&str; 11] = [
     "java.base/java.lang",
     "java.base/java.net",
@@ -188,7 +188,7 @@ const LOG4J: &str = "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=Out\n
     appender.out.type=CONSOLE\nappender.out.layout.type=PatternLayout\n\
     appender.out.layout.pattern=%d{HH:mm:ss,SSS} %-5p %c{1} %m%n\n";
 
-/// Settings of the environment that would go before ours.
+/// Settings of the environment that would override Assay's.
 const FOREIGN: [&str; 3] = ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"];
 
 /// A process of the cluster.

@@ -99,8 +99,8 @@ impl Field {
         Ok(Field { rest, own, jar, named, job: None, query, windows, parallelism, seed, length })
     }
 
-    /// Walks the steps, after one that warms up. Whoever loses the TaskManager once goes on with
-    /// another from the step that it was in.
+    /// Goes through the steps, after one that warms up. If the TaskManager is lost once, another
+    /// continues from the current step.
     pub fn walk(&mut self, steps: Vec<Step>, waiter: &mut Waiter) -> anyhow::Result<Walked> {
         let mut walked = Walked::default();
         let mut left = steps;

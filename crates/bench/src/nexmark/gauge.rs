@@ -41,7 +41,7 @@ pub struct Snapshot {
     /// Its garbage collectors, and versions.
     #[serde(default)]
     pub gc: Vec<String>,
-    /// Time in which they stopped the process so far; less than 0 where it is not told.
+    /// Time in which they stopped the process so far; below 0 if it is not reported.
     #[serde(default = "unknown")]
     pub gc_ms: i64,
     #[serde(default)]
@@ -83,7 +83,7 @@ impl Snapshot {
             && snapshot.count < EXACT
             && snapshot.cpus.len() as i64 <= MAX_COUNT
             && snapshot.nanos.checked_sub(snapshot.step_nanos).is_some();
-        // A process that does not tell which CPUs are its own is not charged with all.
+        // A process that does not report its CPUs is not charged with all.
         let own = CpuSet::parse_list(&snapshot.allowed).unwrap_or_default();
         snapshot.cpus.retain(|cpu| u32::try_from(cpu[0]).is_ok_and(|cpu| own.contains(cpu)));
         match (snapshot.v == VERSION, sane) {
@@ -144,7 +144,7 @@ pub mod tests {
         assert_eq!((snapshot.pid, snapshot.step, snapshot.count), (12, 3, 98765));
         assert_eq!((snapshot.step_s(), snapshot.cpus), (Some(1.0), vec![[1, 11, 21, 1]]));
         assert_eq!((snapshot.gc.join(" ").as_str(), snapshot.gc_ms), ("Copy MarkSweepCompact", 40));
-        // A program of before does not tell it.
+        // An older program does not report it.
         assert_eq!(Snapshot::parse(&TEXT.replace("\"gc_ms\":40,", "")).map(|old| old.gc_ms), Ok(-1));
         let at = |step: &str| Snapshot::parse(&TEXT.replace("\"step\":3", step)).expect("a report");
         assert_eq!(at("\"step\":-1").step_s(), None, "not yet begun");

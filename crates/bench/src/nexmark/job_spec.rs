@@ -1,4 +1,4 @@
-//! What a case prescribes for a visit.
+//! What a case prescribes for a pass.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl JobSpec {
         let (parallelism, on) = match cluster_of(case) {
             Some(address) => {
                 length = length.for_readings_apart(number(APART)?);
-                // Whoever runs a case by hand keeps no journal.
+                // A case that is run by hand has no journal.
                 let job = input(JOB).map_or_else(field::any_number, str::to_string);
                 (number(SLOTS)? as u64, Target::Running { address, job })
             }

@@ -61,8 +61,8 @@ pub struct Job {
 }
 
 fn agent(answer: Duration) -> ureq::Agent {
-    // Each part has its limit; one for the whole would look addresses up in a thread. No proxy
-    // stands before a cluster.
+    // Each part has its limit; one for the whole would resolve addresses in a thread. A cluster has
+    // no proxy.
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .proxy(None)
@@ -211,8 +211,8 @@ impl JobManager {
         self.understood(self.agent.patch(self.url(&path)).send_empty(), "PATCH /jobs/…").map(|_| ())
     }
 
-    /// Cancels the job of this number and takes its program away, whatever has become of them.
-    /// Whether anything was there; an error where that cannot be told, or something stays.
+    /// Cancels the job of this number and removes its program, whatever their state. Returns
+    /// whether anything was there; an error if that is unknown, or something stays.
     pub fn withdraw(&self, job: &str) -> anyhow::Result<bool> {
         let (end, mut cancelled) = (Instant::now() + COME, false);
         loop {
@@ -233,8 +233,7 @@ impl JobManager {
                     self.cancel(job)?;
                     cancelled = true;
                 }
-                // Whoever was killed may have handed it over, and the JobManager is about to begin
-                // it.
+                // A killed driver may have submitted it, and the JobManager is about to start it.
                 None if !cancelled && !programs.is_empty() && Instant::now() < end => {}
                 _ => {
                     for program in &programs {

@@ -1,5 +1,5 @@
-//! The cases on machines of several shapes, what a visit says of its windows, and what the job must
-//! never be driven by.
+//! The cases on hosts of several shapes, what a pass reports of its windows, and what must never
+//! control the job.
 
 use super::walk::{FULL, Rejected, Step, Window};
 use super::*;
@@ -80,7 +80,7 @@ fn pinned_cases_are_not_called_free_and_q0_comes_first() {
         assert!(all.is_sorted_by(rising), "{:?}", all.iter().map(|one| one.priority).collect::<Vec<u32>>());
         // Everywhere JobManager and driver sit is said: where no CPU is left, by having no seat.
         assert!(!shares_its_cpus(&all[0].case) && shares_its_cpus(&all[3].case));
-        // Two visits and what goes around them end in five minutes.
+        // Two passes and their preparation end in five minutes.
         assert!(2.0 * all[0].seconds < BUDGET_S && BUDGET_S < 280.0);
     });
 }
@@ -123,7 +123,7 @@ fn cases_are_supplied_with_a_cluster_or_sent_to_one() {
     });
 }
 
-/// What a visit reports of these windows.
+/// What a pass reports of these windows.
 fn said(walked: &Walked) -> anyhow::Result<Vec<Samples>> {
     let order = Order {
         case: with_scope(&machine(&["0", "1"]), |scope| cases(&BENCHMARKS[0], scope)).remove(0).case,

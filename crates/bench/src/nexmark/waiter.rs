@@ -1,4 +1,4 @@
-//! Waiting that ends when the visit is interrupted.
+//! Waiting that ends when the pass is interrupted.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub struct Waiter {
     events: Events,
 }
 
-/// How often a call that may take long is looked at.
+/// How often a call that may take long is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Waiter {
@@ -22,7 +22,7 @@ impl Waiter {
         Ok(Waiter { events: Events::catch().context("cannot catch signals")? })
     }
 
-    /// Waits this long, or until a child ends; an error if this visit is interrupted.
+    /// Waits this long, or until a child ends; an error if this pass is interrupted.
     pub fn pause(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         self.check()?;
@@ -45,8 +45,8 @@ impl Waiter {
         }
     }
 
-    /// Makes a call that may take minutes, in a thread that is left alone when `look` or the waiter
-    /// to end says so.
+    /// Makes a call that may take minutes, in a thread that is abandoned when `look` or the waiter
+    /// says so.
     pub fn call<Answer: Send + 'static>(
         &mut self,
         call: impl FnOnce() -> Answer + Send + 'static,

@@ -8,9 +8,9 @@ use super::gauge::Snapshot;
 pub const LOADS: [u64; 7] = [10, 20, 35, 50, 65, 80, FULL];
 pub const FULL: u64 = 100;
 
-/// What is not looked at at the beginning of a step: a new rate fills caches and queues anew.
+/// The beginning of a step that does not count: a new rate fills caches and queues anew.
 pub const SETTLING_S: f64 = 1.5;
-/// A source that is so far behind is catching up, ns: a third of a percent of a window.
+/// A source this far behind is catching up, ns: a third of a percent of a window.
 const BEHIND_NS: f64 = 10e6;
 /// But a window begins by then, s: a source that cannot keep up stays behind.
 const LATEST_S: f64 = 2.5;
@@ -25,7 +25,7 @@ pub const CONTAMINATED: f64 = 0.05;
 pub struct Step {
     pub load: u64,
     pub seconds: f64,
-    /// Not so the first, which warms up and tells what 100 % is.
+    /// False for the first, which warms up and gives the full rate.
     pub counted: bool,
 }
 
@@ -219,9 +219,8 @@ fn used(ends: &[&(Snapshot, Snapshot)]) -> Window {
             let [busy, idle, steal] = [1, 2, 3].map(|of| now[of].saturating_sub(then[of]).max(0) as f64);
             let (all, ticks) = (busy + idle + steal, last.ns_since(first) / 1e9 * last.hz as f64);
             if all > 0.0 && ticks > 0.0 {
-                // Busy is what idle leaves: idle time is counted to the microsecond, busy time
-                // where the kernel only looks at each tick who runs, and a source that wakes by
-                // timers is then missed or met too often.
+                // Busy is what idle leaves: idle time is counted to the microsecond. Busy time may
+                // be sampled at each tick, which misses or favours a source that wakes by timers.
                 let left = (1.0 - (idle + steal) / ticks).clamp(0.0, 1.0);
                 cpus.entry((&last.host, now[0])).or_insert([left, busy / all, steal / ticks]);
             }
@@ -373,7 +372,7 @@ mod tests {
             window(&[&(begin, end)])
                 .is_ok_and(|window| window.others.is_some_and(|x| (x - 0.025).abs() < 1e-9))
         );
-        // Where the CPUs are not told, nothing is known of others and nothing made up.
+        // If the CPUs are not reported, other work is unknown and nothing is invented.
         let unknown = with([5, 0, 0, 0]).expect("a window");
         assert_eq!((unknown.cpu, unknown.others), (None, None));
     }

@@ -1,5 +1,5 @@
-//! Tokens that lie in shared memory, and what tells the partner that one is there: a futex,
-//! semaphores, record locks, or nothing but looking.
+//! Tokens in shared memory, and how the partner notices one: a futex, semaphores, record locks, or
+//! polling.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -66,7 +66,7 @@ impl Lines {
     }
 }
 
-/// Wakes by `FUTEX_WAKE`, sleeps by `FUTEX_WAIT` after one look.
+/// Wakes by `FUTEX_WAKE`, sleeps by `FUTEX_WAIT` after one check.
 pub struct Futexes(Lines);
 
 pub fn futexes() -> anyhow::Result<[Futexes; 2]> {
@@ -85,7 +85,7 @@ impl End for Futexes {
         let lines = &mut self.0;
         while !lines.has_come() {
             match futex::wait(lines.number(1 - lines.out), futex::Flags::empty(), lines.received, None) {
-                // AGAIN: it came between the look and the call.
+                // AGAIN: it came between the check and the call.
                 Ok(()) | Err(rustix::io::Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -94,14 +94,14 @@ impl End for Futexes {
     }
 }
 
-/// Never sleeps: looks until the token is there.
+/// Never sleeps: polls until the token is there.
 pub struct Spinners(Lines);
 
 pub fn spinners() -> anyhow::Result<[Spinners; 2]> {
     Ok(Lines::pair()?.map(Spinners))
 }
 
-/// A spinner looks up from its line this often: it gets no signal that would interrupt it.
+/// A spinner checks its partner this often: it gets no signal that would interrupt it.
 const LOOK_UP: Duration = Duration::from_millis(250);
 
 impl End for Spinners {

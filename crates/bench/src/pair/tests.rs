@@ -161,12 +161,12 @@ fn a_partner_that_dies_is_an_error_whatever_carried() {
 
 #[test]
 fn a_silent_end_is_the_partners_end() {
-    // Pipes that stay open in both directions although the partner is gone: only the tick can tell.
+    // Pipes that stay open in both directions although the partner is gone: only the tick can
+    // notice.
     let make = || {
         let [mut ours, theirs] = channel::pipes()?;
         let (reads, writes) = rustix::pipe::pipe()?;
-        // Leaked: nobody closes them, so that no write finds its reader gone and no read its
-        // writer.
+        // Leaked: they stay open, so no write finds its reader gone and no read its writer.
         std::mem::forget(writes);
         std::mem::forget(theirs.reads.try_clone()?);
         ours.reads = reads;

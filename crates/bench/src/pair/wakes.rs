@@ -10,7 +10,7 @@ use model::{Case, Histogram, Params};
 /// The wake-ups of two tasks with two pipes and nothing else to do, where this case's two sit: for
 /// benchmarks whose own tokens carry no time.
 pub fn wake_ups(case: &Case, sampler: &mut Sampler, at: Params) -> anyhow::Result<()> {
-    /// Round trips that tell how often both are switched, and how many make a window.
+    /// Round trips that count how often both are switched, and round trips of a sample.
     const SOME: u64 = 256;
     let mut pair = Pair::start(&case.placement, sampler.clock(), channel::pipes)?;
     pair.settle(&case.placement)?;
@@ -22,7 +22,7 @@ pub fn wake_ups(case: &Case, sampler: &mut Sampler, at: Params) -> anyhow::Resul
 }
 
 impl<E: End> Pair<E> {
-    /// Round trips of a window, about.
+    /// Round trips of a sample, about.
     pub(super) fn emit_wake_ups(
         &mut self,
         sampler: &mut Sampler,
@@ -38,14 +38,13 @@ impl<E: End> Pair<E> {
     }
 
     /// How long pong took to run after each of `trips` tokens, as pong's clock saw it: from before
-    /// the sending until it had the token. Beside the histogram and the window's length, ns, stand
-    /// in us the jitter (p99 less median) and the parts of the mean, which add up to it: *waking*,
-    /// ping in its sending call, as far as pong had nothing yet;
-    /// *waiting*, pong runnable and not running (the run delay that the kernel
-    /// counts); *switching*, the rest: the interrupt and the way out of idle where
-    /// another CPU is woken, the switch, the way out of the call. Where pong runs
-    /// before ping's call is over (on one CPU it may preempt its waker there), the end
-    /// of waking is not seen, and waking holds the switch, too.
+    /// the sending until it had the token. With the histogram and the sample's length, ns, it
+    /// returns in µs the jitter (p99 less median) and the parts of the mean, which add up to it:
+    /// *waking*, ping in its sending call, as far as pong had nothing yet; *waiting*, pong runnable
+    /// and not running (the run delay that the kernel counts); *switching*, the rest: the interrupt
+    /// and the way out of idle where another CPU is woken, the switch, the way out of the call.
+    /// Where pong runs before ping's call is over (on one CPU it may preempt its waker there), the
+    /// end of waking is not seen, and waking holds the switch, too.
     pub fn wake_ups(&mut self, trips: usize) -> anyhow::Result<(Histogram, f64, Vec<f64>)> {
         self.stamped_windows += 1;
         self.table.stamped().store(self.stamped_windows, Ordering::Release);
@@ -70,7 +69,7 @@ impl<E: End> Pair<E> {
         let histogram = histogram(ages);
         let quantile = |q: f64| histogram.quantile(q).unwrap_or(f64::NAN) / 1e3;
         let jitter = quantile(0.99) - quantile(0.5);
-        // Without the kernel's account the parts cannot be told.
+        // Without the kernel's run delay the parts are unknown.
         let parts = waited.zip(waited_before).map_or([f64::NAN; 3], |(now, then)| {
             let waiting = ((now - then) / trips as f64 / 1e3).clamp(0.0, whole);
             let waking = sending.min(whole - waiting);

@@ -1,4 +1,4 @@
-//! What a busy neighbour does to a measurement: which CPUs are beside the seats of a placement.
+//! CPUs next to the seats of a placement, for measurements with busy siblings.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,8 @@ pub fn awake(placement: &Placement) -> Placement {
 }
 
 impl Placements {
-    /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a machine
-    /// without SMT on the nearest CPUs that have no seat. An error says why there is no such
-    /// neighbour.
+    /// The same seats with `beside` going on on the SMT siblings of their CPUs; on a host without
+    /// SMT on the nearest CPUs without a seat. An error says why there are none.
     pub fn beside(
         &self,
         machine: &Machine,

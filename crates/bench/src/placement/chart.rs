@@ -1,5 +1,5 @@
-//! Where CPUs belong, as a text that a visit is given: its child looks where tasks were and not at
-//! the machine again.
+//! The topology of CPUs as a text for a pass: its child needs only the CPUs of tasks, not the
+//! host's files again.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use model::CpuSet;
 
 impl Placements {
     /// The usable CPUs by where they belong: `core.cluster.inner.llc.node.package=CPUS;…`, `-` for
-    /// what is not told.
+    /// what is unknown.
     pub fn chart(&self) -> String {
         let mut groups: BTreeMap<Address, CpuSet> = BTreeMap::new();
         for (cpu, address) in &self.addresses {

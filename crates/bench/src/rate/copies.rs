@@ -18,7 +18,7 @@ use sys::block::Arena;
 use sys::counters::{frames_hidden, free_blocks};
 use sys::crew::{Body, Lap, Team, wall_ns};
 
-/// A piece of work in a large room takes minutes; what hangs, the visit's own limit ends.
+/// A piece of work in large memory takes minutes; the pass's own limit ends one that hangs.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 // What the leader asks of every copy.
@@ -33,11 +33,11 @@ const PLACES: u64 = 5;
 /// When a step of its last piece ended, ns since that began: which step stands in the upper half.
 const STEP: u64 = 6;
 const UPPER: u32 = 32;
-/// Pages that are looked up of all copies together, and of each copy at least.
+/// Pages whose place is looked up: of all copies together, and of each at least.
 const LOOKS: usize = 4096;
 const LOOKS_OF_A_COPY: usize = 64;
 
-/// How the remark begins that the physical pages of a visit are not known.
+/// Beginning of the remark that the physical pages of a pass are unknown.
 pub const HIDDEN: &str = "physical addresses need root";
 
 /// A copy's answer where its own mathematics do not hold.
@@ -73,7 +73,7 @@ pub fn run(component: &'static Component, case: &Case, sampler: &mut Sampler) ->
     visit.ballot.verdict().map_err(|what| WrongAnswer(what).into())
 }
 
-/// A visit under way.
+/// A pass under way.
 struct Visit<'a> {
     component: &'static Component,
     case: &'a Case,
@@ -98,7 +98,7 @@ struct Copies {
     places_known: bool,
 }
 
-/// What a visit saw beside the rate of all copies.
+/// Figures of a pass other than the rate of all copies.
 #[derive(Default)]
 struct Observed {
     /// Work and time of the pieces on each node.
@@ -182,7 +182,7 @@ impl Observed {
         for (node, windows) in of_nodes {
             sampler.windows_timed(point(ids::param::NODE, u64::from(node)), ids::metric::RATE, windows, 0)?;
         }
-        // A window for each set of arrays.
+        // A sample for each set of arrays.
         while let Some((metric, at, _)) = notes.first().cloned() {
             let (own, others): (Vec<_>, Vec<_>) =
                 notes.into_iter().partition(|(name, point, _)| *name == metric && *point == at);

@@ -1,6 +1,5 @@
-//! Memory of two speeds that is made up (tests): each process draws which share of its pages would
-//! be slow, says that they lie in the blocks that the map of memory calls slow, and works so much
-//! longer.
+//! Invented memory of two speeds, for tests: each process draws a share of slow pages, reports them
+//! in the blocks that the memory map calls slow, and works longer to match.
 
 use crate::memory_map::Plant;
 use model::{Case, PagePlaces};

@@ -138,8 +138,7 @@ fn experiments_follow_their_component() {
     assert_eq!(of(ids::GRAPH, &SUITE), [all]);
 }
 
-/// What a visit keeps beside its figures: where its pages lay, or why that is not known, and how
-/// its work went on.
+/// A pass also keeps where its pages lay, or why that is unknown, and the progress of its work.
 #[test]
 fn a_visit_keeps_its_places_and_its_progress() {
     let mut case = rehearsal::cases(ids::LBM, Depth::Quick).remove(0);

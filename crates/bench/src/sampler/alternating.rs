@@ -1,4 +1,4 @@
-//! Two workloads in alternating windows, so that drift common to both cancels out of their
+//! Two workloads in alternating samples, so that drift common to both cancels out of their
 //! difference.
 
 use anyhow::Context;
@@ -10,9 +10,9 @@ use super::columns::Columns;
 use super::{Point, Sampler};
 
 impl Sampler<'_> {
-    /// Times two workloads in alternating windows, a point each. `body` runs the given number of
+    /// Times two workloads in alternating samples, a point each. `body` runs the given number of
     /// iterations of workload 0 or 1 and returns their nanoseconds. Emits metric `longer` at the
-    /// second point: for each window, ns per unit of work of the first less the second.
+    /// second point: for each sample, ns per unit of work of the first less the second.
     pub fn time_alternating(
         &mut self,
         points: [Point; 2],
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn differences_stand_at_the_second_point_window_by_window() {
         let points = [1u64, 2].map(|at| Point::new(metric::LATENCY, 10.0).at(point(param::BYTES, at)));
-        // What both meet moves from window to window; the first takes 3 ns more for each of ten
+        // Common noise changes from sample to sample; the first takes 3 ns more for each of ten
         // units.
         let mut moved = 0.0;
         let all = with_sampler(|sampler| {

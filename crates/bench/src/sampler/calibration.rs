@@ -1,4 +1,4 @@
-//! How many iterations a window has, and whether twice the work takes twice the time.
+//! How many iterations a sample has, and whether twice the work takes twice the time.
 
 use anyhow::bail;
 
@@ -7,7 +7,7 @@ use crate::Depth;
 
 /// Calibration never tries more often than this; ×8 each, so 24 tries reach 2^64 iterations.
 const CALIBRATION_TRIES: usize = 24;
-/// A window of at least this share of the wanted length will do.
+/// A sample of at least this share of the wanted length will do.
 const LONG_ENOUGH: f64 = 0.9;
 /// Growth while far off, and the aim of a step in proportion: 5 % more, so that it need not fall
 /// short.
@@ -43,7 +43,7 @@ pub fn explained() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Iterations that fill a window. Bounded in tries; grows while far off, then in proportion (as
+/// Iterations that fill a sample. Bounded in tries; grows while far off, then in proportion (as
 /// lmbench does).
 pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     let mut iterations = 1u64;
@@ -51,13 +51,13 @@ pub fn calibrate(window_ns: f64, body: Body) -> anyhow::Result<u64> {
     for _ in 0..CALIBRATION_TRIES {
         let mut ns = body(iterations)?;
         if ns >= window_ns * LONG_ENOUGH {
-            // Another task or an interrupt makes one try long, hardly two: windows of a few
+            // Another task or an interrupt makes one try long, hardly two: samples of a few
             // iterations would follow.
             ns = ns.min(body(iterations)?);
         }
         longest = longest.max(ns);
         if ns >= window_ns * LONG_ENOUGH {
-            // One iteration may be far longer than a window; more never are, by the proportional
+            // One iteration may be far longer than a sample; more never are, by the proportional
             // step below.
             return Ok(scaled(iterations, window_ns / ns).max(1));
         }
@@ -75,7 +75,7 @@ fn scaled(iterations: u64, factor: f64) -> u64 {
     (iterations as f64 * factor).min(u64::MAX as f64 / 16.0) as u64
 }
 
-/// Below this residual one look is enough.
+/// Below this residual one check is enough.
 const LINEAR: f64 = 0.005;
 
 /// `|t(2n) / 2 t(n) - 1|`, the smaller of up to two tries: twice the work must take twice the time,

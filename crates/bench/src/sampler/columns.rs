@@ -1,11 +1,11 @@
-//! What is noted around each window, and windows as they come, in columns.
+//! Counters read around each sample, and the samples in columns.
 
 use model::{Covariates, Packed, Params, ProcessFacts, Samples};
 use sys::clock::{self, Clock};
 
 use super::look::{core_clock_ghz, fetch_cycles};
 
-/// What is noted around a window.
+/// Counters read around a sample.
 pub struct Gauge {
     pub at_ns: f64,
     pub cpu: Option<u32>,
@@ -15,7 +15,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Adds the window since `before`, if this process never slept in it, to the time that it was
+    /// Adds the sample since `before`, if this process never slept in it, to the time that it was
     /// awake, and to that without a CPU.
     pub fn add_pauses(&self, before: &Gauge, facts: &mut ProcessFacts) {
         let spent = self.usage.since(before.usage);
@@ -32,7 +32,7 @@ impl Gauge {
     }
 }
 
-/// Windows as they come, in columns.
+/// Samples in columns.
 #[derive(Default)]
 pub struct Columns {
     pub work: Vec<f64>,
@@ -59,12 +59,12 @@ impl Columns {
         self.involuntary.push(Some((after.usage.involuntary - before.usage.involuntary) as f64));
         self.faults.push(Some((after.usage.faults - before.usage.faults) as f64));
         self.wait_ns.push(minus(after.wait_ns, before.wait_ns));
-        // Stolen time belongs to a CPU: a window that changed CPUs has none that could be told.
+        // Stolen time belongs to a CPU: a sample that changed CPUs has none that is known.
         let stayed = before.cpu == after.cpu;
         self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
     }
 
-    /// Reads what the core is like right now, after a window.
+    /// Reads what the core is like right now, after a sample.
     pub fn look_at_core(&mut self, clock: Clock) {
         let ghz = core_clock_ghz(clock);
         self.clock_ghz.push(Some(ghz));

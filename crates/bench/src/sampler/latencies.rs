@@ -7,7 +7,7 @@ use model::vocabulary::network::metric::{
 };
 use model::{Covariates, Histogram, Packed, Params, Samples, backs};
 
-/// The percentiles that rows of single latencies tell, by their metrics' names.
+/// The percentiles of rows with single latencies, by their metrics' names.
 const QUANTILES: [(MetricId, f64); 5] = [
     (LATENCY_P50, 0.5),
     (LATENCY_P90, 0.9),
@@ -23,7 +23,7 @@ pub fn backed(total: u64) -> Vec<MetricId> {
 }
 
 impl Sampler<'_> {
-    /// Emits one histogram of latencies, of a window that the caller timed itself, with what moved
+    /// Emits one histogram of latencies, of a sample that the caller timed itself, with what moved
     /// meanwhile.
     pub fn histogram_beside(
         &mut self,

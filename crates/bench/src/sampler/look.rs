@@ -17,7 +17,7 @@ pub fn core_clock_ghz(clock: Clock) -> f64 {
     (CLOCK_ROUNDS * kernels::CHAIN_UNROLL) as f64 / shortest
 }
 
-/// Rounds of the loop behind a look at who else the core fetches for: 3 to 10 µs.
+/// Rounds of the fetch probe, which shows whether the core's other thread is busy: 3–10 µs.
 const FETCH_ROUNDS: u64 = 10_000;
 
 /// Core cycles a round of a loop of taken branches right now, at this clock in GHz.

@@ -1,7 +1,7 @@
-//! Slowed on purpose (`assay run --planted 10`): timed loops that do so much more work than they
-//! report, so that `prove a-a` can count which real differences `assay compare` finds. What is not
-//! timed by a loop, or by one that cannot be lengthened by such a share in time, stays as it is and
-//! says so in the visit's notes.
+//! Slowed on purpose (`assay run --planted 10`): timed loops do this share more work than they
+//! report, so that `prove a-a` can count which real differences `assay compare` finds. What no loop
+//! times, or only one that cannot be lengthened by this share, stays unchanged, and the pass's
+//! notes say so.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{Body, Sampler};
 /// What a note begins with; the series' key follows.
 pub const NOT_SLOWED: &str = "not slowed: ";
 
-/// A loop of few iterations gets as many as the share needs, unless its windows would be this many
+/// A loop of few iterations gets as many as the share needs, unless its samples would be this many
 /// times as long.
 const LONGER_AT_MOST: f64 = 20.0;
 
@@ -34,9 +34,9 @@ impl Planted {
         Some(Planted { case: case.clone(), share, slowed: BTreeSet::new() })
     }
 
-    /// Of a loop that fills a window with so many iterations: how many each window reports, and the
-    /// share that it does beyond them (0 where it cannot be slowed). `metrics` are those of its
-    /// windows.
+    /// For a loop that fills a sample with this many iterations: the iterations that each sample
+    /// reports, and the share that it does beyond them (0 if it cannot be slowed). `metrics` are
+    /// those of its samples.
     pub fn slow(
         &mut self,
         params: &Params,
@@ -61,7 +61,7 @@ impl Planted {
 }
 
 impl Sampler<'_> {
-    /// How many iterations a window reports, and the share that it does beyond them: none, but for
+    /// How many iterations a sample reports, and the share that it does beyond them: none, but for
     /// what is slowed on purpose.
     pub(super) fn slowed(
         &mut self,
@@ -106,7 +106,7 @@ mod tests {
         let mut notes = Vec::new();
         let samples = rehearsal::with_sampler_of(&case, |sampler| {
             sampler.time_by(Point::new(SPEED, 1.0), |n| Ok(n as f64 * 5.0))?;
-            // One of these takes longer than ten of its windows may.
+            // One of these takes longer than ten of its samples may.
             sampler.time_by(Point::new(CYCLES, 1.0), |n| Ok(n as f64 * 1e9))?;
             sampler.value(Params::new(), INSTRUCTIONS, 7.0, 1.0)?;
             notes.clone_from(&sampler.facts().notes);

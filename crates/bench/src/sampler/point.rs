@@ -1,19 +1,19 @@
-//! What windows measure, and how long they are.
+//! What samples measure, and how long they are.
 
 use model::Params;
 use model::vocabulary::MetricId;
 
-/// Where and of what a window's samples are.
+/// The point and metric of samples.
 pub struct Point {
     pub params: Params,
     pub metric: MetricId,
-    /// Further metrics that read the same windows (the same latency in cycles).
+    /// Further metrics that read the same samples (the same latency in cycles).
     pub also: &'static [MetricId],
-    /// A metric of the same windows whose work is this many times as much (bytes on the bus).
+    /// A metric of the same samples whose work is this many times as much (bytes on the bus).
     pub times: Option<(MetricId, f64)>,
     /// Work of one iteration, in the metric's unit of work.
     pub work: f64,
-    /// Window length in units of the usual one: slow or ragged operations need longer windows.
+    /// Sample length in units of the usual one: slow or ragged operations need longer samples.
     pub stretch: f64,
 }
 

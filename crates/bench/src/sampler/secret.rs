@@ -1,5 +1,4 @@
-//! A word that a visit needs and nobody else may read: it goes into the order on a child's standard
-//! input, and nowhere else.
+//! A secret of a pass: it is sent in the order on a child's standard input, and nowhere else.
 
 use std::fmt;
 

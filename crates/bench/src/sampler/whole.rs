@@ -1,4 +1,4 @@
-//! Windows that cannot be cut to a length: whole pieces of work, each timed once.
+//! Samples that cannot be cut to a length: whole pieces of work, each timed once.
 
 use super::columns::Columns;
 use super::{Point, Sampler, core_clock_ghz};
@@ -10,12 +10,12 @@ pub struct Piece {
     /// In units of the point's work.
     pub work: f64,
     pub ns: f64,
-    /// A value for each further metric of these windows.
+    /// A value for each further metric of these samples.
     pub notes: Vec<f64>,
 }
 
 impl Sampler<'_> {
-    /// Times `count` pieces of work, a window each, none of them for warming up; `body` gets the
+    /// Times `count` pieces of work, a sample each, none of them for warming up; `body` gets the
     /// number of the piece and may do what is not timed before and after. `notes` names further
     /// metrics, whose values the pieces carry.
     pub fn whole_pieces(
@@ -43,7 +43,7 @@ impl Sampler<'_> {
         self.emit(samples)
     }
 
-    /// Emits windows that the caller timed itself, none of them for warming up, with what moved in
+    /// Emits samples that the caller timed itself, none of them for warming up, with what moved in
     /// each.
     pub fn windows_beside(
         &mut self,

@@ -143,8 +143,8 @@ impl Ring {
         (0..times).try_for_each(|_| self.leader.touch(bytes))
     }
 
-    /// Hands over the looks since the last call; at least one, of where all noted last that they
-    /// were.
+    /// Hands over the observations since the last call; at least one, of the CPUs that all noted
+    /// last.
     pub fn looks_into(&mut self, seen: &mut Occupancy) {
         if self.looks.is_empty() {
             self.look();
@@ -198,8 +198,8 @@ impl RingProcess {
             0 => None,
             bytes => Some(resident(bytes, Pages::Base, &seat.mem_nodes, |at| at as u64 + index as u64)?),
         };
-        // As compilers add up without being told of wider vectors: registers that need no larger
-        // state to be saved.
+        // As compilers add without options for wider vectors: registers that need no larger state
+        // to be saved.
         let plain = |stream: &Stream| matches!(stream.name, "sse2" | "neon" | "portable");
         let reader = streams(Op::Read).into_iter().find(plain);
         let next = if index == 0 { size } else { index } as u64;

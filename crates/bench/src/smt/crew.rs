@@ -177,7 +177,7 @@ impl Task {
             clock_ghz,
         };
         self.board.notes.put(self.seat, 0, &note);
-        // Whoever is not yet done shall not be left alone.
+        // Tasks that are not yet done are not left alone.
         self.board.lines[DONE].fetch_add(1, Ordering::AcqRel);
         let patience = self.clock.now() + PATIENCE_NS;
         while self.board.lines[DONE].load(Ordering::Acquire) < self.seats as u64
@@ -276,7 +276,7 @@ impl Board {
     }
 }
 
-/// Shares of a window with exactly one of two tasks at a request, and with both.
+/// Shares of a sample with exactly one of two tasks at a request, and with both.
 fn overlap(one: &[Request], other: &[Request], (begin, end): (f64, f64)) -> (f64, f64) {
     let inside = |request: &Request| (request.start_ns.max(begin), request.end_ns.min(end));
     let busy = |requests: &[Request]| -> f64 {

@@ -1,5 +1,5 @@
-//! The kinds of work: each a closure that does so many rounds and tells whether their answers are
-//! right.
+//! The kinds of work: each a closure that does a number of rounds and returns whether their answers
+//! are right.
 
 use crate::check_answer;
 use crate::memory::resident;
@@ -21,7 +21,7 @@ pub enum Kind {
 
 use Kind::*;
 
-/// So many rounds; whether all their answers were right.
+/// Does this many rounds; returns whether all their answers were right.
 pub type Rounds = Box<dyn FnMut(u64) -> bool>;
 
 /// Beyond every private cache and most shared ones.
@@ -116,7 +116,7 @@ fn chase(seed: u64) -> anyhow::Result<Rounds> {
     }))
 }
 
-/// A triad, portion after portion through all of the memory; a word of each is looked at.
+/// A triad, portion after portion through all of the memory; a word of each is checked.
 fn stream() -> anyhow::Result<Rounds> {
     let words = 3 * ARRAY_WORDS;
     let portions = MEMORY as usize / 8 / words;

@@ -108,7 +108,7 @@ fn open_device(path: &str, flags: OFlags) -> anyhow::Result<rustix::fd::OwnedFd>
         .with_context(|| format!("cannot open {path}"))
 }
 
-/// What tells a file from every other, and its size: what stat must answer each time.
+/// The identity of a file and its size: stat must return these each time.
 fn identity(stat: Stat) -> (u64, u64, i64) {
     (stat.st_dev, stat.st_ino, stat.st_size)
 }

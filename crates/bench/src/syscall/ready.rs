@@ -56,10 +56,10 @@ const ROW: Benchmark = Benchmark {
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Descriptors that a visit holds beside those it asks about, generously.
+/// Upper limit of other descriptors that a pass holds.
 const OTHERS: u64 = 24;
 
-/// Each visit measures the whole curve. More than 1024 are beyond select, and by default beyond a
+/// Each pass measures the whole curve. More than 1024 are beyond select, and by default beyond a
 /// process.
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let wanted: &[u64] = match scope.depth {

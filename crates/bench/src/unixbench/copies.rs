@@ -1,5 +1,5 @@
-//! N copies of one test at once, as the suite's `-c N` runs them: a common start, a common window,
-//! and the sum of what each did in a second.
+//! N copies of one test at once, as the suite's `-c N` runs them: a common start, a common sample,
+//! and the sum of the rates of all.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ pub const MAX_COPIES: i64 = 1024;
 
 /// What one copy does.
 pub trait Test {
-    /// So many loops, or the reason why they cannot be believed.
+    /// Does this many loops, or returns why their result is wrong.
     fn work(&mut self, loops: u64) -> anyhow::Result<()>;
     /// What can only be checked when all copies are done.
     fn finish(&mut self) -> anyhow::Result<()> {
@@ -69,7 +69,7 @@ const PATIENCE_NS: f64 = 20e9;
 
 /// How the copies of a test are timed.
 pub struct Timing {
-    /// Window length in units of the usual one.
+    /// Sample length in units of the usual one.
     pub stretch: f64,
     /// Work of one loop, in the score's unit of work.
     pub work: f64,
@@ -106,7 +106,7 @@ pub fn measure(
     no_child_left()
 }
 
-/// The window of a round, ns, and the loops that all copies did in it: each copy by its own clock,
+/// The sample of a round, ns, and the loops that all copies did in it: each copy by its own clock,
 /// as the suite adds up the rates that its copies print.
 fn together(laps: &[Lap]) -> (f64, f64) {
     let window = wall_ns(laps);

@@ -130,7 +130,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The published one of so many loops (the C version prints it, with what it should be).
+    /// The published outcome of this many loops (the C version prints it, with what it should be).
     pub fn published(loops: u64) -> Outcome {
         Outcome {
             number: 5,
@@ -245,8 +245,8 @@ fn proc_2(globals: &Globals, number: i32) -> i32 {
     let mut result = number;
     let mut local = number.wrapping_add(10);
     let mut enumeration = Ident::Two;
-    // Once round: the letter is an A each time. (The definition's loop would not end otherwise,
-    // ours does.)
+    // Once round: the letter is an A each time. (The definition's loop would not end otherwise;
+    // this one does.)
     for _ in 0..2 {
         if globals.first_letter.get() == b'A' {
             local -= 1;

@@ -26,7 +26,7 @@ grep the sorted.$$ | tee found.$$ | wc >count.$$
 /// A file that is missing makes the script fail.
 const AWAY: &str = "rm sorted.$$ dump.$$ found.$$ count.$$\n";
 
-/// So many scripts at once; all of them must end well.
+/// Runs several scripts at once; all of them must succeed.
 const SEVERAL: &str = "\
 left=$1
 while [ $left -gt 0 ]; do
@@ -116,7 +116,7 @@ pub const HOLDS: &[&str] = &[
     "count.tried",
 ];
 
-/// Does the steps once without throwing away what they make, and looks at it.
+/// Does the steps once, keeps their output, and checks it.
 fn try_once(folder: &Scratch) -> anyhow::Result<()> {
     let steps = STEPS.replace("$$", "tried");
     let status =

@@ -1,4 +1,4 @@
-//! Every row is visited for real, and leaves nothing behind.
+//! Every row runs a real pass, and leaves nothing behind.
 
 use super::*;
 use crate::rehearsal::{self, visit, visit_all};

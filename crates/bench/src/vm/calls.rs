@@ -14,7 +14,7 @@ use model::Case;
 use model::vocabulary::kernel as ids;
 use sys::mapping::Mapping;
 
-const BYTES: &[Param] = &[Param::int(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)];
+const BYTES: &[Param] = &[Param::bytes(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)];
 
 pub const MMAP: Benchmark = Benchmark {
     id: ids::VM_MMAP,

@@ -45,7 +45,7 @@ pub const POPULATE: Benchmark = Benchmark {
              memory and read as zeros.",
     source: file!(),
     metrics: &[LATENCY_NS, BANDWIDTH, latency_ns(ids::metric::TOUCHED, "each page by its own fault")],
-    params: &[Param::int(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)],
+    params: &[Param::bytes(ids::param::BYTES, "size of the mapping, bytes", 4096..=1 << 40)],
     view: &log_curve(ids::param::BYTES),
     from: Depth::Standard,
     cases: populate_cases,
@@ -158,7 +158,7 @@ fn populate_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
         let why = format!("needs memory for the smallest mapping; {} bytes may be used", scope.memory_bytes);
         return vec![Candidate::unmet(bench.id, "one-cpu", why)];
     }
-    // Two metrics, unmapping beside, and the largest mapping may be longer than a window.
+    // Two metrics, untimed unmapping, and the largest mapping may take longer than a sample.
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let windows = (scope.windows.count + scope.windows.warm_up + 5) as f64;
     let seconds = scope.seconds(3 * sizes.len(), 1.0, largest as f64 / 4e9 * windows);
@@ -274,8 +274,7 @@ mod tests {
         let huge = cases(&machine).remove(1);
         assert_eq!(huge.unmet, None);
         assert_eq!(huge.case.key(), "vm.page-fault@one-cpu+huge-pages");
-        // This kernel may have none: then the visit fails with the reason, and no sample says
-        // otherwise.
+        // This kernel may have none: then the pass fails with the reason and without samples.
         let (samples, reason) = sampled(&huge.case, |sampler| page_fault(&huge.case, sampler));
         assert_eq!(samples.is_empty(), reason.is_some(), "{reason:?}");
         // As if the kernel had broken its promise: no huge pages in this process.

@@ -45,7 +45,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     let bytes = (PAGES * rustix::param::page_size()) as u64;
     let mut candidates = pinned(bench, scope);
     for candidate in candidates.iter_mut().filter(|candidate| candidate.unmet.is_none()) {
-        // Writing the file, and twice the windows' time for what is not timed.
+        // Writing the file, and twice the samples' time for what is not timed.
         candidate.seconds = scope.seconds(4, 1.0, 0.01);
         candidate.memory_bytes = 2 * bytes;
         candidate.priority = 60;
@@ -73,7 +73,7 @@ fn run(_: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut memory = Mapping::of_file(&file, PAGES * page).context("cannot map a temporary file")?;
     sampler.facts().memory_bytes = Some(memory.len() as u64);
     let clock = sampler.clock();
-    // The first look warms up; the second tells how many pages come with a fault.
+    // The first count warms up; the second gives the pages that come with a fault.
     let mut expected = 0;
     for _ in 0..2 {
         let mut sum = 0;

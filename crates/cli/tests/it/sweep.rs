@@ -83,7 +83,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (
             steady,
             "--knob slice_ns=1ms,99us",
-            "slice_ns takes 100000 to 100000000 ns (or 2.5ms, 100us), not \"99us\"",
+            "slice_ns takes 100 µs–100 ms (in ns, or as 2.5ms), not \"99us\"",
         ),
         (steady, "--knob slice_ns=1ms,101ms", "not \"101ms\""),
         (steady, "--knob slice_ns=1ms,,2ms", "not \"\""),

@@ -1,4 +1,4 @@
-//! What fio says beside its results: errors, failed verification, signals, warnings.
+//! Messages of fio other than results: errors, failed verification, signals, warnings.
 
 use super::Sheet;
 use crate::faults::short;

@@ -49,7 +49,7 @@ const OTHER_SIZES: [&str; 7] = [
 ];
 
 /// What is said of files behind which no device is named.
-const UNNAMED: &str = "the device behind its files is unknown: memory (tmpfs), an overlay on it, a network file system, or fio did not look (disk_util=0)";
+const UNNAMED: &str = "the device behind its files is unknown: memory (tmpfs), an overlay on it, a network file system, or fio did not record it (disk_util=0)";
 
 /// Engines that have one I/O in flight, whatever the depth.
 pub const ONE_IN_FLIGHT: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
@@ -71,7 +71,7 @@ pub struct JobGroup<'a> {
     pub merged: bool,
     /// Other jobs ran at the same time.
     pub among: Vec<&'a str>,
-    /// By libaio, and the same was done by io_uring, which is ours.
+    /// By libaio, next to the same job by io_uring, which Assay uses.
     pub beside_ours: bool,
 }
 
@@ -156,7 +156,7 @@ impl JobGroup<'_> {
                 put(name, value);
             }
         }
-        // Ours are seven reads to three writes.
+        // Assay's mix has seven reads to three writes.
         if op == "mixed"
             && let Some(share) = self.read_share().filter(|share| share != "70")
         {
@@ -183,8 +183,8 @@ impl JobGroup<'_> {
         params
     }
 
-    /// Reads of a hundred I/Os, as an option asks for them, or as they were done where that is not
-    /// told, or another one's; none of jobs that do not read and write.
+    /// Reads of a hundred I/Os: from an option, or as counted if there is none or it is of another
+    /// job; `None` for jobs that do not read and write.
     fn read_share(&self) -> Option<String> {
         if self.ways() != [Direction::Read, Direction::Write] {
             return None;
@@ -329,7 +329,7 @@ impl JobGroup<'_> {
 
     pub fn point(&self, way: Direction) -> Params {
         let job = self.job();
-        // In one report of several kinds a direction that the told job does not have is another
+        // In one report of several kinds, a direction that the known job does not have is another
         // one's.
         let others = self.merged && !self.ways().contains(&way);
         let depth: Option<i64> = job.option(&["iodepth"]).and_then(|text| text.parse().ok());

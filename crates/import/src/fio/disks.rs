@@ -102,7 +102,7 @@ impl Disks {
         })
     }
 
-    /// Tells jobs what their devices say of where data were.
+    /// Notes in jobs where their data were, from the counters of their devices.
     pub fn tell(&self, jobs: &mut [Job]) {
         let ways = [Direction::Read, Direction::Write];
         let saw = ways.map(|way| {

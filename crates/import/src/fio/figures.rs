@@ -152,7 +152,7 @@ impl JobGroup<'_> {
         }
         let ways = self.ways();
         self.steady(builder);
-        // Some reports have both directions as one beside each of them.
+        // Some reports have each direction and their sum.
         let is_split = self.jobs.iter().any(|job| job.sides.iter().any(|side| !side.is_empty()));
         let unified: Vec<&DirectionStats> = self.jobs.iter().filter_map(|job| job.unified.as_ref()).collect();
         if !unified.is_empty() && !is_split {
@@ -312,7 +312,7 @@ impl JobGroup<'_> {
     fn whole(&self, sides: &[&DirectionStats], of: OfSide) -> Result<f64, String> {
         let all: Option<Vec<f64>> = sides.iter().map(|side| of(side)).collect();
         match all {
-            None => Err("the file does not print it".to_string()),
+            None => Err("not in the file".to_string()),
             Some(_) if !self.one_report() && (sides.len() as u64) < self.count => {
                 Err(format!("{} of {} jobs have a figure in the file", sides.len(), self.count))
             }
@@ -375,7 +375,7 @@ impl JobGroup<'_> {
             };
             let meaning = Meaning {
                 keyed,
-                wording: format!("{} usr and sys", short(&job.name)),
+                wording: format!("CPU time per I/O (\"{}\")", short(&job.name)),
                 unit: "us".into(),
                 better: Better::Lower,
                 note: self.notes().join("; "),

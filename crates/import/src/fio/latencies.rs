@@ -15,7 +15,7 @@ pub fn latencies(
     builder: &mut Builder,
     faults: &mut Faults,
 ) {
-    // Where percentiles of the whole are printed, they are what ours are.
+    // Printed percentiles of the total latency are those that Assay measures.
     let whole = !side.lat.percentiles.is_empty();
     let main = if whole { &side.lat } else { &side.clat };
     let mut own = notes.to_vec();
@@ -56,7 +56,7 @@ pub fn latencies(
     }
 }
 
-/// The highest percentile that is believed where the number of I/Os is not known.
+/// The highest percentile that counts if the number of I/Os is unknown.
 const UNTOLD_MOST: f64 = 99.0;
 
 /// The percentiles of a latency; one that too few lie beyond is none.

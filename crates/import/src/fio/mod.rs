@@ -31,7 +31,7 @@ use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
     json: &["{\"fioversion\":", "[{\"fioversion\":"],
-    ..Tool::of("results of fio (JSON, text and terse)", is_one, |text| Ok(read(text)))
+    ..Tool::of("fio (JSON, text and terse)", is_one, |text| Ok(read(text)))
 };
 
 const FORMAT: Format = Format("fio result");
@@ -139,7 +139,7 @@ struct Job {
     /// fsync and its like.
     sync: Spread,
     job_runtime_ms: Option<f64>,
-    /// User and system, per cent of the jobs' time.
+    /// User and system time, percent of the jobs' time.
     cpu: Option<f64>,
     /// `direct` is not given (text), which is not the same as its default.
     direct_untold: bool,
@@ -223,7 +223,7 @@ fn read(text: &str) -> Vec<Imported> {
         if sheets.is_empty() {
             complaints::read(&found.lines, &mut sheet);
             if found.lines.iter().any(|line| text::begins(line)) {
-                sheet.remarks.push("the text beside the JSON was not read again".to_string());
+                sheet.remarks.push("results as text around the JSON were not read".to_string());
             }
         }
         if is_cut {

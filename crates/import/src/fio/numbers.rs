@@ -20,8 +20,8 @@ pub fn plain(text: &str) -> Option<f64> {
 }
 
 /// An amount: `4k`, `1MiB`, `3777.6MB`, `65536B`, `64.0KiB`. A letter alone and `KiB` are 1024s;
-/// `KB` is 1024 in what version 2 wrote and 1000 in what version 3 writes beside it in brackets,
-/// which `kilo` says. `Gibit` and `Gbit` are eighths (`--unit_base=1`).
+/// `KB` is 1024 in version 2 and 1000 in the brackets of version 3, which `kilo` says. `Gibit` and
+/// `Gbit` are eighths (`--unit_base=1`).
 pub fn amount(text: &str, kilo: f64) -> Option<f64> {
     let (number, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();

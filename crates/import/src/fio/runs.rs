@@ -124,7 +124,7 @@ fn of_host(lines: &[&str], is_client: bool) -> Vec<Sheet> {
     sheets
 }
 
-/// What was seen of a run whose end is looked for.
+/// What was read of a run whose end is not yet found.
 #[derive(Default)]
 struct RunProgress<'a> {
     /// Jobs that were announced, and their results.

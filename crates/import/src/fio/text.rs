@@ -17,7 +17,7 @@ use model::units;
 /// No run has as many jobs, nor a file as many runs.
 const MAX_JOBS: usize = 5000;
 
-/// Announcements above the nearest one in which a job's own is looked for.
+/// Announcements above the nearest one that are searched for a job's own.
 const MAX_TRIED: usize = 20;
 
 /// The first version that loses no carry where it rounds.
@@ -269,7 +269,7 @@ impl Reader {
         self.seen.retain(|_| at.next() == Some(&true));
     }
 
-    /// A line that is the result of a job; the text beside it does not replace it.
+    /// A line that is the result of a job; other text does not replace it.
     fn terse(&mut self, line: &str) {
         let Some(terse::Terse { fio, job, disks, .. }) = terse::read(line) else { return };
         self.within = None;

@@ -18,9 +18,7 @@ use super::kit::context::{APART, ContextTracker, RunContext, says, uncounted};
 use super::{Format, Imported, Keyed, Tool};
 
 pub(crate) const TOOL: Tool =
-    Tool::of("logs of hackbench and of `perf bench sched messaging` and `pipe`", is_one, |text| {
-        Ok(read(text))
-    });
+    Tool::of("hackbench; perf bench sched: messaging and pipe", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("hackbench log");
 const PERF_MESSAGING: Format = Format("perf bench sched messaging");

@@ -245,7 +245,7 @@ impl Test<'_> {
             }
             (Some(error), None, None) => short(error),
             (None, Some(sent), _) => format!("what arrived is unknown; {sent:.3} Gbit/s were sent"),
-            (None, None, _) => "it has no sum: the file was cut, or edited".to_string(),
+            (None, None, _) => "the file has no sum: it was cut, or edited".to_string(),
         }
     }
 
@@ -386,7 +386,7 @@ impl Test<'_> {
         for (metric, name) in [("local_busy", "host_total"), ("remote_busy", "remote_total")] {
             let Some(share) = positive(&cpu[name]).map(|percent| percent / 100.0) else {
                 if cpu.is_object() {
-                    figures.put(metric, Err("the file does not print it".to_string()));
+                    figures.put(metric, Err("not in the file".to_string()));
                 }
                 continue;
             };

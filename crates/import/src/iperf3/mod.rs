@@ -2,8 +2,8 @@
 //! text.
 //!
 //! Bits are bits of payload, 10^9 in a Gbit; `cpu_utilization_percent` is iperf3's own CPU time in
-//! per cent of one CPU. What arrived (`sum_received`) is the bandwidth, what was sent stands beside
-//! it.
+//! percent of one CPU. What arrived (`sum_received`) is the bandwidth; what was sent is a further
+//! figure.
 
 mod figures;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use super::kit::{Log, Results, headlines};
 use super::{Format, Imported, Tool};
 
 pub(crate) const TOOL: Tool = Tool {
-    files: "results of iperf3 (JSON and text)",
+    files: "iperf3 (JSON and text)",
     json: &["{\"start\":", "{\"event\":", "{\"title\":", "{\"end\":", "{\"intervals\":"],
     documented: false,
     is_one,
@@ -157,7 +157,7 @@ fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
     let mut results = results.finish(&Log::default());
     if let Some(first) = results.first_mut() {
         first.remarks.extend(
-            lines.iter().take(QUOTED).map(|line| format!("beside the JSON it says {:?}", short(line))),
+            lines.iter().take(QUOTED).map(|line| format!("not part of the JSON: {:?}", short(line))),
         );
         if let Some(more @ 1..) = lines.len().checked_sub(QUOTED) {
             first.remarks.push(format!("and {more} more lines"));
@@ -239,7 +239,7 @@ fn tests_of(documents: Vec<Value>, above: Vec<Vec<&str>>) -> Vec<Test> {
     tests
 }
 
-/// Whether a line beside the JSON is iperf3's own.
+/// Whether a line outside of the JSON is iperf3's own.
 fn is_own(line: &str) -> bool {
     line.starts_with("iperf") && command(line, "iperf3").is_none()
         || line.starts_with("Server listening")

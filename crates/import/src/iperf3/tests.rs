@@ -86,7 +86,7 @@ fn an_end_before_its_time_is_said() {
         &values(&found, &key("interval_bandwidth")),
         &[23.653_556_747_122_57, 22.406_279_292_208_49]
     ));
-    assert_eq!(skipped(&found, &key("remote_busy")), "the file does not print it");
+    assert_eq!(skipped(&found, &key("remote_busy")), "not in the file");
     let cut = one(&text[..text.find("\"end\":\t{\n").expect("an end")]);
     assert!(rules(&cut).contains(&INTERRUPTED));
     assert!(cut.remarks.iter().any(|remark| remark.contains("no test finished")), "{:?}", cut.remarks);

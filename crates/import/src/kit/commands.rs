@@ -13,7 +13,7 @@ const MAX_RANGE: u32 = 100;
 const MAX_IDLE: usize = 100;
 /// Folders in which a program is the system's own.
 const OWN_FOLDERS: [&str; 4] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/usr/sbin/"];
-/// Programs that change nothing for a run after them, and print nothing about a machine.
+/// Programs that change nothing for a run after them, and print nothing about a host.
 const IDLE: [&str; 11] =
     ["sleep", "date", "ls", "pwd", "clear", "exit", "logout", "wait", "vi", "history", "true"];
 /// Words of a shell around commands.

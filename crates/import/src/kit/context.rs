@@ -102,7 +102,7 @@ impl RunContext {
         differ(&self.host, &other.host) || !other.path.is_empty() && news.any(|word| !is_work(&word))
     }
 
-    /// What distinguishes it from others beside its host and its headings.
+    /// What distinguishes it from others, apart from its host and headings.
     pub fn apart(&self, others: &[&RunContext]) -> String {
         let of: [fn(&RunContext) -> &str; 3] =
             [RunContext::under, RunContext::program, |context| &context.folder];
@@ -183,7 +183,7 @@ pub struct ContextTracker<'t> {
     counts: bool,
     /// The lines since the last known one.
     above: Vec<(Kind, Cow<'t, str>)>,
-    /// So many of them are looked through for what is none of a heading.
+    /// This many of them are searched for lines that are not of a heading.
     seen: usize,
     /// A prompt stands there, too: what ran before has ended.
     prompted: bool,
@@ -420,7 +420,7 @@ pub fn uncounted(text: &str) -> String {
     COUNT.replace_all(&without_times(text), "").trim().chars().take(MAX_COMMAND_CHARS).collect()
 }
 
-/// Whether a line says something, beside which of counted runs it is of and what time it was.
+/// Whether a line says more than the number of a run and the time.
 pub fn says(line: &str) -> bool {
     uncounted(line).contains(char::is_alphanumeric)
 }

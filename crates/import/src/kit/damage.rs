@@ -17,7 +17,7 @@ enum Token<'t> {
     NoNumber,
     /// What begins and ends with digits, and is no number: `12x4.5`, `1,5`, `0.0-2.0x01`.
     Inside(&'t str),
-    /// A number with letters beside it, which may be its unit: `5x`, `o5`.
+    /// A number next to letters, which may be its unit: `5x`, `o5`.
     Preamble(&'t str),
 }
 

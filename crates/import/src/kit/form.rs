@@ -1,6 +1,5 @@
-//! Formats that are tables alone: their lines, what of these makes up keys, and which of
-//! their numbers are figures. What such a table cannot say is one function, which looks for what
-//! the lines have against each other.
+//! Formats that are tables alone: their lines, what of these makes up keys, and which of their
+//! numbers are figures. The rest is one function, which looks for contradictions between the lines.
 
 use regex::Regex;
 
@@ -28,8 +27,8 @@ pub struct Form {
     /// The lines by which a text is known.
     pub marks: &'static [&'static str],
     pub lines: &'static [Pattern],
-    /// Facts of the machine or the program, label and place; a label that begins with `?` is
-    /// shown only where it distinguishes results.
+    /// Facts of the host or the program, label and place; a label that begins with `?` is shown
+    /// only where it distinguishes results.
     pub facts: &'static [(&'static str, &'static str)],
     /// Options of the command whose value the text prints, too.
     pub printed: &'static [&'static str],
@@ -120,7 +119,7 @@ impl Row {
     }
 }
 
-/// What a run has against itself, or needs said beside its figures.
+/// Contradictions of a run, and remarks on its figures.
 pub struct Notes<'b> {
     builder: &'b mut Builder,
     pub faults: &'b mut Faults,

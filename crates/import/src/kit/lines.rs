@@ -52,8 +52,8 @@ pub const fn ignored(regex: &'static str) -> Pattern {
     Pattern { name: "ignored", role: Role::Ignored, regex }
 }
 
-/// The lines of a format; the first pattern that fits is a line's. Its expressions are made when a
-/// line is first looked for.
+/// The lines of a format; the first pattern that fits is a line's. Its expressions are compiled at
+/// the first search.
 #[derive(Debug)]
 pub struct Table {
     patterns: &'static [Pattern],

@@ -19,7 +19,7 @@ struct Percentile<'r> {
     figure: &'r Figure,
 }
 
-/// Tells where a result's percentiles contradict each other.
+/// Reports where a result's percentiles contradict each other.
 pub fn check(result: &mut Imported) {
     let mut all: BTreeMap<(&str, &str), Vec<Percentile>> = BTreeMap::new();
     for figure in &result.figures {

@@ -87,11 +87,11 @@ pub struct LinesAbove {
 /// lines before it are of that run, too. It is asked with the runs so far, and what stands above.
 pub type BeginsAnother = fn(&[Run], &Hit, LinesAbove) -> Option<usize>;
 
-/// Lines of a kind that one is looked for among.
+/// Lines of a kind that are searched.
 const MAX_SAID: usize = 200;
 
-/// Whoever copied a part of a printout, and another below another heading, means two runs: a line
-/// that the run has said, below what may be a heading, begins the next one.
+/// Parts of a printout below two headings are two runs: a line that the run already has, below what
+/// may be a heading, begins the next run.
 pub fn said_again(runs: &[Run], hit: &Hit, above: LinesAbove) -> Option<usize> {
     let run = runs.last().filter(|_| above.is_headed)?;
     let own = label(hit.line());
@@ -176,7 +176,7 @@ pub fn log<'t>(text: &'t str, program: &str, table: &Table, again: BeginsAnother
 impl<'t> Log<'t> {
     /// Takes lines that look like figures from those that may head the next run.
     fn refuse(&mut self, tracker: &mut ContextTracker<'t>, table: &Table) {
-        /// Lines of the run before that one is held beside.
+        /// Lines of the run before that one is compared with.
         const BESIDE: usize = 50;
         let hits = self.runs.last().map_or(&[][..], |run| &run.hits);
         let known = || hits.iter().rev().take(BESIDE).map(Hit::line);
@@ -243,7 +243,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// `remark` stands beside each.
+    /// Each result gets `remark`.
     pub fn new(format: Format, remark: &'static str) -> Results {
         Results { format, remark, all: Vec::new(), seen: BTreeSet::new(), again: 0, left_out: 0 }
     }

@@ -417,7 +417,7 @@ fn runs_of_a_loop_have_the_settings_of_their_turn() {
     ] {
         assert_eq!(apart(line, 3), ["", "", ""], "{line}");
     }
-    // Loops in loops that nobody typed, and those that never come to a run, end soon.
+    // Nested loops, and those that never come to a run, end soon.
     let deep = "for a in $b; do while true; do ".repeat(200) + "x; " + &"done; ".repeat(400);
     let never = "while true; do for a in ; do x; done; done";
     assert_eq!(told(&[&deep, &"for a in {0..9999999}; do x".repeat(50), never], 100).len(), 300);

@@ -81,7 +81,7 @@ pub struct Figure {
     pub note: &'static str,
 }
 
-/// lmbench reads a file that it has just written, and does not look whether the page cache still
+/// lmbench reads a file that it has just written, and does not check whether the page cache still
 /// has it.
 pub const MAYBE_WARM: &str = "lmbench does not check whether the file is in the page cache";
 

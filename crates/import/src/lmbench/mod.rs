@@ -16,7 +16,7 @@ pub use figures::{FIGURES, Figure, Unit, find, has_unknown_size};
 pub use tables::{CellContent, Column, HOST, SYSTEM, TABLES, Table};
 
 pub(crate) const TOOL: Tool = Tool::of(
-    "summaries of lmbench (`make summary`), its raw result files and curves of lat_mem_rd",
+    "lmbench: summary (`make summary`), raw files and curves of lat_mem_rd",
     |_| true,
     |text| Ok(read(text)),
 );
@@ -30,11 +30,11 @@ pub(crate) const FIGURES_ALONE: Format = Format("lmbench figures");
 /// What a result is headed by, in its make-up.
 const HEADING: &str = "heading";
 
-/// What is said of every result of lmbench.
+/// A remark on every result of lmbench.
 const GENERAL: &str = "lmbench keeps the median of eleven measurements, so no spread is known; it does not pin its processes \
                        unless LMBENCH_SCHED says so";
 
-/// Whether a text says itself that it has results of lmbench.
+/// Whether a text has a mark of lmbench.
 pub(crate) fn begins(text: &str) -> bool {
     let is_own = |line: &str| line.starts_with("[lmbench") || line.starts_with("\"stride=");
     summary::is_one(text) || text.lines().any(is_own)

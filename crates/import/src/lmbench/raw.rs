@@ -162,7 +162,7 @@ impl Reader {
         }
     }
 
-    /// Begins another result of the same machine.
+    /// Begins another result of the same host.
     fn part(&mut self) {
         let (host, facts) = (self.builder.host.clone(), self.builder.make_up.clone());
         self.close();
@@ -331,7 +331,7 @@ impl Reader {
         let mut words = rest.split_whitespace();
         let value = words.next().and_then(|word| word.parse::<f64>().ok()).filter(|value| value.is_finite());
         let (Some(value), unit) = (value, words.next().unwrap_or_default()) else { return false };
-        // Somebody may have added how much more it is than another.
+        // A difference to another result may have been added.
         if words.next().is_some_and(|more| !more.ends_with('%')) || value < 0.0 {
             return false;
         }

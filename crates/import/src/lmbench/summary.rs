@@ -61,7 +61,7 @@ impl Round<'_> {
 }
 
 /// The results of all hosts, in the order in which they first appear. Rows of equal host and system
-/// in one summary are repeated runs of one machine, or look like them; those of another summary are
+/// in one summary are repeated runs of one host, or look like them; those of another summary are
 /// another result.
 pub fn read(text: &str) -> Vec<Imported> {
     let mut rounds = rounds(text);
@@ -346,7 +346,7 @@ fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &s
     let (_, known) = make_up.iter().find(|(known, _)| known == label).filter(|_| label == "mhz")?;
     let (before, now) = (known.parse::<f64>().ok()?, text.parse::<f64>().ok()?);
     let far = (now / before - 1.0).abs() > FAR;
-    far.then(|| format!("rows of {host:?} have clocks of {known} and {text} MHz: one series may have figures of two machines"))
+    far.then(|| format!("rows of {host:?} have clocks of {known} and {text} MHz: one series may have figures of two hosts"))
 }
 
 #[derive(Default)]

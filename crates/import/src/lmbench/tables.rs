@@ -21,7 +21,7 @@ pub struct Column {
 pub enum CellContent {
     /// A figure by its name in the list of figures.
     Figure(&'static str),
-    /// A word about the machine, by its label.
+    /// A fact of the host, by its label.
     Fact(&'static str),
 }
 

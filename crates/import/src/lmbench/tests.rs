@@ -40,7 +40,7 @@ fn a_row_that_moved_by_the_width_of_a_column_is_read_where_it_belongs() {
         assert_eq!((all.len(), keys.len()), (5, 5));
         assert_eq!(all, [0.39, 0.2, 1.21, 10.8, 11.3], "{names}");
     }
-    // Without a host nobody knows what is what.
+    // Without a host the columns are ambiguous.
     let found = summary("Basic integer operations", &format!("Linux 4.18.0- {figures}"));
     assert!(found.iter().all(|one| one.figures.is_empty()), "{found:#?}");
     let row = "db Linux 4.18.0- 8.7900 8.9400 8.6400 9.2300 9.6900 8.93000    10.1";

@@ -197,7 +197,7 @@ impl Printed<'_, '_> {
             let derived = (metric == "latency_mean").then(|| self.number("rt_latency")).flatten();
             let Some(us) = self.number(name).or(derived).filter(|us| *us >= 0.0) else { continue };
             let percent = percentile_of(metric).map(|(_, percent)| percent);
-            let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} us")));
+            let few = percent.and_then(|percent| too_few_beyond(percent, requests, &format!("{us} µs")));
             let better = if metric == "latency_deviation" { Better::Neither } else { Better::Lower };
             self.put(metric, "us", better, few.map_or(Ok(us), Err));
         }
@@ -208,7 +208,7 @@ fn size(values: &Values, name: &str) -> Option<Number> {
     Number::read(values.get(name)?)
 }
 
-/// Looks whether printed rates are their bytes over their time. Of several passes it prints the
+/// Checks whether printed rates are their bytes over their time. Of several passes it prints the
 /// mean of the rates, and the bytes of the last.
 fn checks(test: &Test, values: &Values, factor: Option<f64>, faults: &mut Faults) {
     let messages = |count: &str| size(values, count).zip(size(values, "local_send_size"));
@@ -229,7 +229,7 @@ fn checks(test: &Test, values: &Values, factor: Option<f64>, faults: &mut Faults
     }
 }
 
-/// What a run says beside its tests: what it was while it ran, and what is wrong with it.
+/// Remarks on a run other than its tests: its intervals and its faults.
 pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, faults: &mut Faults) {
     let none = Values::new();
     let values = super::values(run);
@@ -254,7 +254,7 @@ pub fn beside(run: &Run, test: &Test, is_empty: bool, builder: &mut Builder, fau
     intervals(run, test, values, builder);
 }
 
-/// What it told while it ran.
+/// Its interim reports.
 fn intervals(run: &Run, test: &Test, values: &Values, builder: &mut Builder) {
     let units: Vec<&str> = run.texts("interim_unit").collect();
     let times: Vec<f64> =

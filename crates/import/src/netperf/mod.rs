@@ -17,11 +17,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use test::Test;
 
-pub(crate) const TOOL: Tool = Tool::of(
-    "results of netperf (classic tables, omni tests as KEY=VALUE, CSV and columns)",
-    is_one,
-    |text| Ok(read(text)),
-);
+pub(crate) const TOOL: Tool =
+    Tool::of("netperf: classic tables; omni tests as KEY=VALUE, CSV and columns", is_one, |text| {
+        Ok(read(text))
+    });
 
 const FORMAT: Format = Format("netperf result");
 const REMARK: &str =

@@ -140,7 +140,7 @@ fn passes_too_far_apart_are_a_finding() {
     assert_eq!(findings(&edited), ["figures-disagree"]);
 }
 
-/// The requested and the reached interval stand beside the figure and distinguish results.
+/// The requested and the reached interval are noted with the figure and distinguish results.
 #[test]
 fn the_interval_of_passes_is_told() {
     let note = |text: &str, metric: &str| -> Vec<String> {
@@ -175,7 +175,7 @@ fn the_interval_of_passes_is_told() {
     assert_eq!(crate::read(two.as_bytes()).expect("results").len(), 3);
 }
 
-/// What took no time has no rate, whether a handful of requests or somebody's pen made it so.
+/// What took no time has no rate, whether few requests or an edit caused it.
 #[test]
 fn a_test_of_no_time_has_no_figures() {
     let all = crate::read(file("netperf-debian-no-time.txt").as_bytes()).expect("a result");

@@ -12,7 +12,7 @@ mod tests;
 
 use super::{Format, Imported, Tool};
 
-pub(crate) const TOOL: Tool = Tool::of("results of the Phoronix Test Suite (composite.xml)", is_one, read);
+pub(crate) const TOOL: Tool = Tool::of("Phoronix Test Suite (composite.xml)", is_one, read);
 
 pub(crate) const FORMAT: Format = Format("Phoronix Test Suite result");
 

@@ -23,7 +23,7 @@ use super::{Format, Imported, Tool, keyed};
 use figures::meaning;
 use model::Better;
 
-pub(crate) const TOOL: Tool = Tool::of("results of sockperf", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("sockperf", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sockperf result");
 
@@ -193,8 +193,8 @@ fn runs(text: &str) -> (Vec<Run>, Leftovers) {
     (runs, said)
 }
 
-/// One result, beside others of `several`, `again` of its host and heading; what is `said` of the
-/// whole text stands in the first.
+/// One result, of `several`, `again` of its host and heading; the first has the remarks on the
+/// whole text (`said`).
 fn result(runs: &[Run], several: bool, again: &[&RunContext], said: Option<&Leftovers>) -> Imported {
     let (first, preamble) = (&runs[0], &runs[0].preamble);
     let mut builder = Builder::new(FORMAT, &preamble.context.host);

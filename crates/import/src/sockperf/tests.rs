@@ -44,7 +44,7 @@ fn percentiles_that_nothing_lies_beyond_are_none() {
     let why = skipped(&found, &key("latency_p99999"));
     assert_eq!(
         why,
-        "fewer than 10 observations lie beyond it (0.1 of 8711): what it prints (828.292 µs) is an extreme value"
+        "fewer than 10 observations beyond the percentile (0.1 of 8711): the printed 828.292 µs is an extreme value"
     );
     // 8.7 of 8711: just too few.
     assert!(skipped(&found, &key("latency_p999")).contains("(8.7 of 8711)"));
@@ -78,7 +78,7 @@ fn what_did_not_answer_is_said() {
         "sockperf: == version #3.7 ==\nsockperf: Test end (interrupted by user)\nsockperf: No messages were sent\n",
     );
     assert_eq!(stopped.findings[0].rule, INTERRUPTED);
-    // Without its command nobody knows the size, and the mode is a guess that is said.
+    // Without its command the size is unknown, and a remark says that the mode is a guess.
     let bare: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let bare = one(&bare);
     assert_eq!(values(&bare, "network.round-trip@free?protocol=udp#latency_p50").len(), 1);

@@ -4,7 +4,7 @@
 use super::suites::{Year, printed, title};
 use super::{Cell, MAX_ROWS, QUOTED, Row, Sheet, is_component, number};
 
-/// Cells of a line that are looked at: SPEC's tables have twelve.
+/// Cells of a line that are read: SPEC's tables have twelve.
 const MAX_CELLS: usize = 64;
 
 /// Where a table's columns stand, for each tuning.
@@ -99,7 +99,7 @@ pub(super) fn read(text: &str) -> Sheet {
             columns = None;
             continue;
         }
-        // Notes say anything, and once they begin no field of the machine follows.
+        // Notes may have any text, and no field of the host follows them.
         fields &= !(first.ends_with("Notes") && cells.len() == 1);
         if !fields {
             continue;
@@ -151,8 +151,8 @@ fn delimiter(text: &str) -> char {
     if header.is_some_and(|line| line.matches(';').count() > line.matches(',').count()) { ';' } else { ',' }
 }
 
-/// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that
-/// nobody closes ends with the line.
+/// The cells of a line; a quoted one may hold the delimiter, and `""` for a quote. A quote that is
+/// not closed ends with the line.
 fn split(line: &str, delimiter: char) -> Vec<String> {
     let (mut cells, mut quoted) = (vec![String::new()], false);
     let mut characters = line.trim_end_matches('\r').chars().peekable();

@@ -1,5 +1,5 @@
 //! The text of SPEC's formatter: a head, a table of iterations, below a line of `=` the selected
-//! ones, the headlines, then the machine. The ruler of dashes above the table marks the columns.
+//! ones, the headlines, then the host. The ruler of dashes above the table marks the columns.
 
 use super::suites::{Year, printed, title};
 use super::{Cell, MAX_BANNER, MAX_ROWS, Row, Sheet, is_component, number};
@@ -147,7 +147,7 @@ struct Reader {
     ruler: Option<Ruler>,
     /// The table has a column of the reference's times.
     reference: bool,
-    /// Who made the machine, and what it is.
+    /// Maker and product of the host.
     names: Vec<String>,
     /// The field at hand, and its lines.
     label: String,

@@ -6,7 +6,7 @@
 //! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC
 //! selected: the median of three iterations, the slower of two); `rate` or `ratio`, every iteration
 //! that succeeded, with their spread; and `time`, s. The number of copies or threads is a choice of
-//! the tester like compiler flags, and stands in the note and not in the key: two machines are
+//! the tester like compiler flags, and stands in the note and not in the key: two hosts are
 //! compared by what each makes of its own. In CPU2006, whose components have the same names in both
 //! suites, `suite` distinguishes `speed` from `rate`.
 
@@ -29,7 +29,7 @@ use super::Imported;
 pub(crate) use page::is_one as is_page;
 
 pub(crate) const TOOL: Tool = Tool::of(
-    "results of SPEC CPU2017 and CPU2006 (raw, csv, txt and html; html of both, raw and csv of CPU2006 from documentation, which concludes nothing)",
+    "SPEC CPU2017 and CPU2006: raw, CSV and text; HTML, and raw and CSV of CPU2006 (known from documentation only: shown, not judged)",
     is_one,
     read,
 );
@@ -57,30 +57,30 @@ pub const INVALID_RESULT: &str = "invalid-result";
 /// What `assay explain headline-differs` prints.
 pub const HEADLINE_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
+        "What it means",
         "The headline of an imported SPEC CPU result is not the geometric mean of the rows above it. One of the two was edited, or \
          the file was put together from two.",
     ),
     (
-        "When it fires",
-        "The geometric mean of the selected rows (SPEC CPU2017 Run and Reporting Rules, section 4.3.2) and the printed headline \
-         differ by more than the rounding of both: half of the third digit in text and pages, half of the sixth decimal in CSV and \
-         raw files. The rule applies only where every component of the file has a selected row.",
+        "When it appears",
+        "The geometric mean of the selected rows and the printed headline differ by more than the rounding of both. That is half of the \
+         third digit in text and pages, half of the sixth decimal in CSV and raw files. Every component of the file must have a selected \
+         row. The mean is that of the SPEC CPU2017 Run and Reporting Rules, section 4.3.2.",
     ),
 ];
 
 /// What `assay explain invalid-result` prints.
 pub const INVALID_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "The tool that measured says itself that its result is not valid: it computed a wrong result, a request failed, or it broke its \
-         own rules. Its figures do not measure the work that they are named after.",
+        "What it means",
+        "The tool itself reports that its result is not valid: it computed a wrong result, a request failed, or it broke its own rules. \
+         Its figures do not measure the work that they are named after.",
     ),
     (
-        "When it fires",
-        "The file says so, and `says` quotes it: a failed check of the results (STREAM, HPL, stress-ng and others), a run shorter than \
-         the tool requires, or requests answered with errors. Of SPEC CPU: valid,0 in the CSV, invalid: 1 in the raw file, the banner \
-         INVALID RUN, columns called Est. or Estimated, or a withdrawn result (`not in compliance`, NC).",
+        "When it appears",
+        "`says` quotes the file: a failed check of the results (STREAM, HPL, stress-ng and others), a run shorter than the tool requires, \
+         or requests answered with errors. Of SPEC CPU: valid,0 in the CSV, invalid: 1 in the raw file, the banner INVALID RUN, columns \
+         called Est. or Estimated, or a withdrawn result (`not in compliance`, NC).",
     ),
 ];
 
@@ -321,8 +321,8 @@ fn fact(value: &str) -> Option<String> {
     told.then_some(value)
 }
 
-/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the machine's own time; another form
-/// stays as it is.
+/// `Sat Mar 6 23:00:00 2021` as `2021-03-06T23:00:00`, in the host's own time; another form stays
+/// as it is.
 fn sortable(when: &[&str]) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -1,8 +1,8 @@
 //! The page of SPEC's formatter, and of its site: a table of components whose cells say by their
-//! classes what they are (`basecol secs`, `peakcol ratio selected`), below a bar with the headlines
-//! and beside tables of the machine. The digits are those of the text.
+//! classes what they are (`basecol secs`, `peakcol ratio selected`), below a bar with the
+//! headlines, with tables of the host. The digits are those of the text.
 //!
-//! Written by what programs that read such pages look for in them: none was here to read.
+//! Written after programs that read such pages: no page was available.
 
 use super::lines::half_of_third_digit;
 use super::suites::{Year, printed, title};
@@ -15,7 +15,7 @@ pub(crate) fn is_one(text: &str) -> bool {
     text.contains("resultstable") && CELL.is_match(text)
 }
 
-/// Cells of a row that are looked at: three iterations of two tunings have fifteen.
+/// Cells of a row that are read: three iterations of two tunings have fifteen.
 const MAX_CELLS: usize = 64;
 
 /// The text of a piece of a page.
@@ -124,7 +124,7 @@ fn component(sheet: &mut Sheet, name: &str, row: &[Shown]) {
     sheet.rows.push(Row { name: name.to_string(), selected_table: true, cells: chosen });
 }
 
-/// A row of another table: a headline, or fields of the machine.
+/// A row of another table: a headline, or fields of the host.
 fn other(sheet: &mut Sheet, row: &[Shown]) {
     static VALUE: Expression =
         Expression::new(r#"(?is)<(?:span|div|p)\b[^>]*class\s*=\s*["'](?:value|metric)["'][^>]*>(.*?)</"#);

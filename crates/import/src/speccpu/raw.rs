@@ -14,7 +14,7 @@ use super::{Cell, MAX_BANNER, MAX_ROWS, Row, Sheet, Tune, is_component, number};
 /// A packed note is no longer than this, unpacked.
 const MAX_NOTE: u64 = 1 << 20;
 
-/// Fields of one iteration, or of the whole result, that are looked at.
+/// Fields of one iteration, or of the whole result, that are read.
 const MAX_FIELDS: usize = 200_000;
 
 /// How its fields begin.
@@ -210,7 +210,7 @@ fn cell(own: &BTreeMap<&str, &str>, sheet: &Sheet) -> Cell {
     }
 }
 
-/// What it says of the machine, by the labels of the other forms.
+/// Facts of the host, by the labels of the other forms.
 fn machine(sheet: &mut Sheet, fields: &Fields) {
     for (name, label) in [
         ("hw_vendor", "Hardware Vendor"),

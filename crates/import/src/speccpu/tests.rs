@@ -265,7 +265,7 @@ fn runs_of_one_machine_lie_beside_each_other() {
     assert!((row.cv - 0.108_786).abs() < 1e-5 && (row.apart - 0.25).abs() < 1e-12, "{row:?}");
     let finding = groups[0].finding.as_ref().expect("a finding");
     assert!(finding.headline.contains("505.mcf_r base by 25 %"), "{}", finding.headline);
-    // Others hold still; runs that agree are no finding, and another machine is none of them.
+    // Others hold still; runs that agree are no finding, and another host is left out.
     assert!(groups[0].rows.iter().filter(|row| row.apart < 1e-9).count() >= 9);
     let other = one(&csv(0.1, &at(5), 10.0).replace("Some CPU", "Other CPU"));
     assert!(repeats(&[&runs[0], &other]).is_empty());

@@ -18,7 +18,7 @@ use super::percentiles::{percentile_name, too_few_beyond};
 use super::{Format, Imported, Tool};
 use model::{Better, Value};
 
-pub(crate) const TOOL: Tool = Tool::of("results of sysbench", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("sysbench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("sysbench result");
 const REMARK: &str = "sysbench does not report where its threads ran, and prints latencies to 10 µs";
@@ -137,8 +137,8 @@ fn read(text: &str) -> Vec<Imported> {
     results.finish_with(&log, &HEADLINES)
 }
 
-/// What a command asks for beside what is known of it; all of it where the text is cut before it
-/// repeats the options.
+/// What a command asks for beyond the options that are repeated; all of it where the text is cut
+/// before it repeats the options.
 fn further(run: &Run) -> String {
     let is_cut = run.hit("options").is_none();
     let told = options(TOLD).into_iter().chain(OPTIONS.map(|(option, _, _)| option));

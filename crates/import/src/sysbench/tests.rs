@@ -239,7 +239,7 @@ fn a_run_that_died_has_no_figure() {
         );
         assert_eq!(rules(&found), [INTERRUPTED], "{said}");
     }
-    // One that is whole stands beside it.
+    // Another one is complete.
     let found =
         one(&format!("{run}{begun}{}", run.replace("24.9910", "24.9911").replace("9.87ms", "9.88ms")));
     assert_eq!(values(&found, CPU), [800.0, 800.0]);

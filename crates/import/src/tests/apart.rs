@@ -1,4 +1,4 @@
-//! What one text distinguishes is never one series: before and after, machines, kernels, compilers,
+//! What one text distinguishes is never one series: before and after, hosts, kernels, compilers,
 //! labels, sides of a comparison; and what is the same stays one.
 
 use super::recorded;
@@ -57,7 +57,7 @@ fn summaries_behind_each_other_are_results() {
         let repeated = row.to_string() + &row.replace("0.23", "0.25").replace("2400", mhz);
         let found = all(&one.replace(row, &repeated));
         assert_eq!(
-            (found.len(), says(&found, "one series may have figures of two machines")),
+            (found.len(), says(&found, "one series may have figures of two hosts")),
             (1, warned),
             "{mhz}"
         );
@@ -282,8 +282,8 @@ fn most_of_one(results: &[Imported]) -> usize {
     figures.map(|figure| figure.judged.series.values().concat().len()).max().unwrap_or(0)
 }
 
-/// Whatever of a printout somebody copies, from whichever line on: two copies below two headings
-/// are never repetitions of each other.
+/// Whatever part of a printout is copied, from any line on: two copies below two headings are never
+/// repetitions of each other.
 #[test]
 fn copies_below_two_headings_are_two_results() {
     let mut tried = 0;

@@ -81,7 +81,7 @@ fn percentiles_rise() {
     ]);
 }
 
-/// Of many runs each is held beside itself, and where one lacks a percentile, all beside all.
+/// Each of many runs is compared with itself; if one lacks a percentile, all with all.
 #[test]
 fn percentiles_of_several_runs_are_each_runs_own() {
     let run = |low: &str, high: &str| {

@@ -1,6 +1,6 @@
-//! The corpus `tests/foreign`: a small file a kind, and beside it in `NAME.expected` what is read
-//! of it. One case more is two files more; with `ASSAY_ACCEPT=1` the test writes the second, which
-//! somebody then compares with the first.
+//! The corpus `tests/foreign`: a small file of each kind, and in `NAME.expected` what is read of
+//! it. A new case is two files; with `ASSAY_ACCEPT=1` the test writes the second, which is then
+//! compared by hand with the first.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Figure, Imported, read};
 
-/// What is written beside a case.
+/// Ending of the files with what is read of a case.
 const EXPECTED: &str = "expected";
 /// More figures without a value are counted.
 const MAX_OF_ONE_REASON: usize = 5;

@@ -23,8 +23,8 @@ pub fn number(line: &str, word: usize) -> f64 {
     word.trim_matches(|one: char| !one.is_ascii_digit()).parse().expect(line)
 }
 
-/// Sees that a word of a line is a value of this key, whose unit has so much of what is printed;
-/// how many values the key has.
+/// Checks that a word of a line is a value of this key, times `factor`; returns how many values the
+/// key has.
 #[track_caller]
 pub fn stands(text: &str, line: &str, word: usize, factor: f64, key: &str) -> usize {
     let printed = number(line, word) * factor;

@@ -40,7 +40,7 @@ fn hosts_of_a_parallel_shell_are_results_even_where_one_lacks_a_line() {
         let expected = [figures(&text), figures(&other)].concat();
         let (one, two) = (each("node1", &text), each("node2", &other));
         let behind = [one.concat(), two.concat()].concat();
-        // As they came: of both in turn.
+        // As they came: lines of both alternate.
         let longest = one.len().max(two.len());
         let turns = (0..longest).flat_map(|at| [one.get(at), two.get(at)]).flatten().cloned();
         let in_turn: String = turns.collect();

@@ -81,7 +81,7 @@ fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
         ("7.12533", "7.12x33"),
     ];
     let bent: Vec<String> = bent.iter().map(|(part, instead)| own.replace(part, instead)).collect();
-    // Shares, distances, what somebody typed, and too few CPUs.
+    // Shares, distances, typed numbers, and too few CPUs.
     let others = ["7.12533:0.71253", "7.12533:-7.12533", "21.907:21907.125", "7.12533:0.00000"];
     let others = others.iter().map(|one| one.split_once(':').expect("a pair"));
     let others: Vec<String> = others.map(|(part, instead)| own.replace(part, instead)).collect();
@@ -107,7 +107,7 @@ fn what_a_text_does_not_tell_is_in_no_key() {
     assert_eq!(values(&all, "memory.multichase-pingpong@all/from=0&to=2#latency"), [21.5, 21.6]);
 }
 
-/// A size and a rate without a command are of bytes with which nobody knows what was done.
+/// A size and a rate without a command are of an unknown operation.
 #[test]
 fn pairs_without_a_command_have_no_operation() {
     let all = read(b"bw_mem, on the new host:\n8.39 5403.78\n16.78 4000.10\n").expect("read");

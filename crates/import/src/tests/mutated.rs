@@ -248,8 +248,8 @@ fn what_follows_is_told_from_what_does_not() {
 /// Examples of another project's tests whose numbers that project has changed.
 const EDITED: [&str; 4] = ["vc_fiotest", "vc_randwrite", "vc_readwrite", "StreamExampleWindows"];
 
-/// Files of real machines (not part of this project: a clone without them skips this and says so)
-/// are read without an accusation, but for the few that have something against themselves.
+/// Files of real hosts (not part of this project: a clone without them skips this and says so) are
+/// read without an accusation, but for the few that have something against themselves.
 #[test]
 fn no_real_file_is_accused() {
     let folder = testkit::root().join("../shared/fixtures");

@@ -48,8 +48,7 @@ fn a_line_that_is_no_row_of_its_table_is_told_as_not_read() {
     }
 }
 
-/// Read by code that looks for lines of its own, and a table that none of the tools below it
-/// printed.
+/// Read by code with its own patterns, and a table that none of the tools below it printed.
 const OTHERS: [&str; 3] = ["lmbench-raw", "iperf3-two-kernels", "geekbench-yabs"];
 
 /// Whatever number of whatever case was damaged, its line heads no result.

@@ -142,8 +142,8 @@ fn the_last_report_of_a_run_of_schbench_counts() {
     assert_eq!(medians(&(report(10, 50, 7) + &report(10, 90, 8))), [[10.0, 10.0]]);
 }
 
-/// A comma stands between thousands; what has one elsewhere is of another language, and read by
-/// nobody.
+/// A comma stands between thousands; a number with one elsewhere is of another language, and is not
+/// read.
 #[test]
 fn a_decimal_comma_is_no_comma_of_thousands() {
     let text = |value: &str| format!("tcp_bw:\n    bw  =  {value} GB/sec\n");

@@ -12,50 +12,50 @@ pub const EIGHT: &str = "unixbench-eight-scripts";
 
 pub const NO_CPUS_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "A report of UnixBench counts 0 CPUs: `Run` did not understand /proc/cpuinfo, as on many ARM and RISC-V machines. By default it \
-         then runs one copy alone, so nothing in the report is of the whole machine, and the number of its CPUs is unknown.",
+        "What it means",
+        "A report of UnixBench counts 0 CPUs: `Run` did not understand /proc/cpuinfo, as on many ARM and RISC-V hosts. By default it \
+         then runs only one copy. No figure is of the whole host, and the number of CPUs is unknown.",
     ),
-    ("When it fires", "A section says `0 CPUs in system`."),
+    ("When it appears", "A section says `0 CPUs in system`."),
 ];
 
 pub const CAPPED_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "UnixBench before 6.0 (5.1.2, 5.1.3) runs no test of the index with more than 16 copies. On a larger machine the part for all CPUs \
-         has no test, or it ran with 16 copies while most CPUs were idle. Its index is then not a figure of the whole machine. Many \
+        "What it means",
+        "UnixBench before 6.0 (5.1.2, 5.1.3) runs no test of the index with more than 16 copies. On a larger host the part for all CPUs \
+         has no test, or it ran with 16 copies while other CPUs were idle. Its index is then not a figure of the whole host. Many \
          patched 5.1.3 versions have no such limit.",
     ),
     (
-        "When it fires",
-        "A section of more than 16 copies has neither test nor index, or one of 16 copies is of a machine with more CPUs.",
+        "When it appears",
+        "A section of more than 16 copies has neither test nor index, or one of 16 copies is of a host with more CPUs.",
     ),
 ];
 
 pub const CPU_TIME_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "More copies of Double-Precision Whetstone than there are CPUs seem to do more work than the CPUs can. Each copy divides its \
-         work by its own CPU time, not by elapsed time, and UnixBench adds up what the copies print: copies that wait for each \
-         other lose nothing. The sum grows with the copies, and the index with it.",
+        "What it means",
+        "With more copies than CPUs, Double-Precision Whetstone scores more than the CPUs can do. Each copy divides its work by its own \
+         CPU time, not by elapsed time. UnixBench adds up what the copies print, so waiting for a CPU costs nothing. The sum grows with \
+         the copies, and the index with it.",
     ),
     (
-        "When it fires",
-        "There are more copies than CPUs, and their MWIPS exceed those of one copy times the number of CPUs by more than 10 %.",
+        "When it appears",
+        "There are more copies than CPUs. Their MWIPS exceed those of one copy times the number of CPUs by more than 10 %.",
     ),
 ];
 
 pub const EIGHT_EXPLAINED: &[(&str, &str)] = &[
     (
-        "What it finds, and why it matters",
-        "Shell Scripts (8 concurrent) runs eight scripts at once, also where UnixBench runs one copy. If other CPUs are idle, the one-copy \
-         index has one row of up to eight CPUs among eleven of one CPU. It is then not an index of a single CPU: two machines with equal \
-         CPUs, but not equally many, differ by it.",
+        "What it means",
+        "Shell Scripts (8 concurrent) runs eight scripts at once, even where UnixBench runs one copy. On a host with idle CPUs, one row of \
+         the one-copy index uses up to eight CPUs, the other eleven one. It is then not an index of a single CPU. Two hosts with equal \
+         CPUs differ by it if one has more of them.",
     ),
     (
-        "When it fires",
+        "When it appears",
         "In a section of one copy, eight times the score of Shell Scripts (8 concurrent) is more than 1.2 times that of Shell Scripts \
-         (1 concurrent), which starts one script at a time.",
+         (1 concurrent).",
     ),
 ];
 
@@ -63,7 +63,7 @@ pub const EIGHT_EXPLAINED: &[(&str, &str)] = &[
 const MAX_COPIES: u32 = 16;
 /// An excess over what the CPUs can do is scatter up to this factor.
 const SCATTER: f64 = 1.1;
-/// LinesAbove this gain, eight scripts at once ran on several CPUs.
+/// Above this gain, eight scripts at once ran on several CPUs.
 const GAIN: f64 = 1.2;
 
 const WHETSTONE: &str = "Double-Precision Whetstone";
@@ -96,7 +96,7 @@ fn no_cpus(sections: &[Section]) -> Option<Finding> {
         NO_CPUS,
         Severity::Warning,
         [
-            "UnixBench counted 0 CPUs: without -c, no figure is of the whole machine",
+            "UnixBench counted 0 CPUs: without -c, no figure is of the whole host",
             "It did not understand /proc/cpuinfo, and then runs one copy alone.",
             "Run it with as many copies as there are CPUs (-c), or use version 6, which asks the system for their number.",
         ],
@@ -123,7 +123,7 @@ fn capped(sections: &[Section]) -> Option<Finding> {
         CAPPED,
         Severity::Note,
         [
-            "At most 16 copies ran on a machine with more CPUs: no index is of the whole machine",
+            "At most 16 copies ran on a host with more CPUs: no index is of the whole host",
             "UnixBench before version 6 runs no test of the index with more than 16 copies, or -c 16 was given.",
             "Run version 6, with as many copies as there are CPUs.",
         ],

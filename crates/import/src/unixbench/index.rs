@@ -18,8 +18,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// What it prints beside what its rows come to. `told` gives the score that the section's own
-    /// line of a test has.
+    /// The printed index and that of its rows. `score_of` gives the score on the section's own line
+    /// of a test.
     pub fn index(&self, copies: Option<u32>, score_of: impl Fn(&str) -> Option<f64>) -> Index {
         let mut remarks: Vec<String> = Vec::new();
         let mut tests = Vec::new();

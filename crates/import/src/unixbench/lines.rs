@@ -51,7 +51,7 @@ pub struct Row {
     pub index: Option<f64>,
 }
 
-/// What a line says; `None` for lines that say nothing or that nobody knows.
+/// What a line says; `None` for empty or unknown lines.
 pub fn read(line: &str) -> Option<Line> {
     let line = line.trim();
     head(line)

@@ -16,7 +16,7 @@ use model::vocabulary::unixbench::param::COPIES;
 use model::{Better, Value};
 use stats::unixbench::{Beyond, GROUP, INDEX, TESTS, Test, more_than_copies, of_bench, titled};
 
-pub(crate) const TOOL: Tool = Tool::of("reports of UnixBench", is_one, |text| Ok(read(text)));
+pub(crate) const TOOL: Tool = Tool::of("UnixBench", is_one, |text| Ok(read(text)));
 
 const FORMAT: Format = Format("UnixBench report");
 
@@ -219,7 +219,7 @@ impl Section {
     }
 
     /// Whether it is of another run: it has a test or a score of the other at as many copies, or
-    /// ran on a machine of more or fewer CPUs.
+    /// ran on a host with more or fewer CPUs.
     fn is_again(&self, other: &Section) -> bool {
         if !self.cpus.is_empty() && !other.cpus.is_empty() && self.cpus != other.cpus {
             return true;

@@ -3,7 +3,7 @@
 use crate::{Imported, read};
 use model::VerdictKind;
 
-/// Two sections of an invented machine: every test at twenty, then at forty times its baseline.
+/// Two sections of an invented host: every test at twenty, then at forty times its baseline.
 fn report() -> String {
     let mut text = String::from(
         "   BYTE UNIX Benchmarks (Version 5.1.3)\n\n   System: old: GNU/Linux\n   OS: GNU/Linux -- 5.4.0 -- #1 SMP\n   \
@@ -293,8 +293,8 @@ fn more_than_anybody_can_read_is_left_out() {
     assert!(found.len() == 200 && found.last().is_some_and(|last| says(last, "the rest was left out")));
 }
 
-/// Reports of real machines, whose indices come to what they print (not part of this project: a
-/// clone without them skips this and says so).
+/// Reports of real hosts, whose recomputed indices are the printed ones (not part of this project:
+/// a clone without them skips this and says so).
 #[test]
 fn six_reports_come_to_what_they_print() {
     let folder = testkit::root().join("../shared/fixtures/results/unixbench");
@@ -351,7 +351,7 @@ fn what_is_read_for_something_else_is_said() {
     // the baseline, and here as well.
     assert_eq!(doubts(&plain), []);
     assert_eq!(of(&plain.replace("4 CPUs in", "0 CPUs in"), NO_CPUS), ["0"]);
-    // 20 times 6 scripts of eight beside 20 times 42.4: from there to twice as many.
+    // 20 times 6 scripts of eight against 20 times 42.4: from there to twice as many.
     let eight = |score: &str| {
         plain.replace("       120.0 lpm", &format!("{score:>12} lpm")).replace(
             "       120.0    200.0",

@@ -37,7 +37,7 @@ const OWN: [&str; 25] = [
     "TRIM",
     "MIXED",
 ];
-/// Lines of each source by which it is held beside others.
+/// Lines of each source that are compared with others.
 const MAX_TRIED: usize = 500;
 /// A line of a result that begins with a name has fewer numbers behind it.
 const MAX_VALUES: usize = 20;
@@ -116,7 +116,7 @@ fn of_names(kind: &Regex, lines: &[&str]) -> Option<Vec<Plain>> {
         2 * own[at].iter().filter(shared).count() >= own[at].len()
     };
     let several = own.len() > 1 && own.iter().all(is_log) && (0..own.len()).all(is_alike);
-    // No name has so many values.
+    // No name has this many values.
     let is_row = |line: &String| line.matches('0').count() >= MAX_VALUES;
     let alone = own.len() == 1 && (own[0].len() >= MIN_LINES && is_log(&own[0]) || own[0].iter().any(is_row));
     (several || alone).then_some(all)

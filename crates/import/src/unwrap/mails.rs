@@ -67,7 +67,7 @@ mod tests {
             ("percentile 99.0 =3D   45.6=20\n<MAX> =3D 7.5", "percentile 99.0 =   45.6 \n<MAX> = 7.5"),
             ("=E2=80=9C=3D=3D=", "\u{201c}==="),
             ("=3D=3D=é1=zz", "===é1=zz"),
-            // Nobody encoded these.
+            // These are not encoded.
             ("x=3D", "x=3D"),
             ("a=1 b=20 c=\nd", "a=1 b=20 c=\nd"),
         ] {

@@ -47,7 +47,7 @@ const PREFIXES: [&str; 18] = [
     // The hour alone, as ts and others print it.
     r"^(?:\d\d:\d\d:\d\d(?:[.,]\d+)?|\[\d\d:\d\d:\d\d(?:[.,]\d+)?\])(?: (?P<text>.*))?$",
 ];
-/// Processes of one log among which those that wrote at once are looked for.
+/// Processes of one log that are searched for those that wrote at once.
 const MAX_PROCESSES: usize = 100;
 
 /// The texts of a log's sources; the text itself where it is no log.

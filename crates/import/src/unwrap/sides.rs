@@ -9,7 +9,7 @@ const BEFORE: &str = "before";
 const AFTER: &str = "after";
 /// Labels of one text.
 const MAX_LABELS: usize = 12;
-/// Lines in which a side is looked for.
+/// Lines that are searched for a side.
 const MAX_TRIED: usize = 200;
 /// More lines are no comparison that anybody would have made side by side.
 const MAX_BESIDE: usize = 20_000;
@@ -188,7 +188,7 @@ fn expanded(line: &str) -> Vec<char> {
     wide
 }
 
-/// `diff -y`: both sides beside each other, parted by a column of marks.
+/// `diff -y`: both sides next to each other, separated by a column of marks.
 fn beside(lines: &[&str]) -> Option<Vec<Plain>> {
     if lines.len() > MAX_BESIDE || !lines.iter().any(|line| line.contains(" |") || line.contains("\t|")) {
         return None;

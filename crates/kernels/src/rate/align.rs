@@ -12,7 +12,7 @@ use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::ALIGN,
-    title: "align: Smith-Waterman sequence alignment",
+    title: "Smith-Waterman alignment",
     about: "Aligns sequences of 2000 letters with mutated copies by the full dynamic-programming matrix with affine \
             gaps, in 16-bit integers.",
     reading: "Matrix cells a second; more is better. The work is additions and maxima on 16-bit vectors with loads \

@@ -21,7 +21,7 @@ use search::{Search, Slot};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::CHESS,
-    title: "chess: move generation and alpha-beta search",
+    title: "Chess: moves and alpha-beta search",
     about: "Counts legal chess positions on bitboards (perft), and searches positions to a fixed depth by \
             alpha-beta.",
     reading: "Positions a second; more is better. Branches are hard to predict, with bit operations on 64-bit words \

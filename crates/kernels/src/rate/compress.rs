@@ -18,7 +18,7 @@ use lz::Packer;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::COMPRESS,
-    title: "compress: LZ77 and Huffman",
+    title: "LZ77 and Huffman",
     about: "Compresses 3 MiB of text-like and 3 MiB of record-like data by LZ77 with Huffman codes, and decompresses \
             them.",
     reading: "Bytes compressed and decompressed a second; more is better. Most time goes into following hash chains \

@@ -16,7 +16,7 @@ mod tests;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::DIGEST,
-    title: "digest: SHA-256, ChaCha20 and CRC-32",
+    title: "SHA-256, ChaCha20 and CRC-32",
     about: "Enciphers and deciphers 128 KiB by ChaCha20 again and again, with the CRC-32 of all and the SHA-256 of a \
             quarter.",
     reading: "Bytes a second, counted once for each algorithm; more is better. SHA-256 takes most time: one chain of \

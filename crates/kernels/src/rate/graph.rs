@@ -13,7 +13,7 @@ use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::GRAPH,
-    title: "graph: breadth-first search and shortest paths",
+    title: "Breadth-first search and shortest paths",
     about: "Searches an R-MAT graph breadth-first and finds shortest paths by Dijkstra's algorithm.",
     reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It is built to need \
               low memory latency, large caches, huge pages and many misses in flight. The column \"bound by\" of a \

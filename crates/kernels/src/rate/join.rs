@@ -12,7 +12,7 @@ use sys::block::{Arena, Block};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::JOIN,
-    title: "join: hash join, radix sort and merge join",
+    title: "Hash join, radix sort and merge join",
     about: "Joins two tables of 64-bit rows on 32-bit keys, once by a hash table and once by sorting and merging \
             both.",
     reading: "Rows a second, counted once for either join; more is better. Hashing reads all over memory, and \

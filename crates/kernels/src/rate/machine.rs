@@ -18,7 +18,7 @@ use vm::{Machine, Op};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::MACHINE,
-    title: "machine: a bytecode interpreter",
+    title: "Bytecode interpreter",
     about: "Runs seven small programs (prime sieve, queens, recursion, Collatz, palindromes, heapsort) on a \
             stack-based bytecode interpreter.",
     reading: "Bytecodes a second; more is better. Each is an indirect branch and a chain through the stack in L1. \

@@ -19,7 +19,7 @@ use json::{Node, Tally};
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::PARSE,
-    title: "parse: regular expressions and JSON",
+    title: "Regular expressions and JSON",
     about: "Searches 1 MiB of log lines for six regular expressions at once, and parses 1 MiB of JSON into a tree.",
     reading: "Bytes of text a second; more is better. The automaton is a chain of dependent loads from L1 and L2, \
               and the parser branches every few bytes. Clock, branch predictor and load latency decide.",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Values and names are cut beyond this many bytes.
 pub const MAX_BYTES: usize = 4096;
-/// More variables than this define nobody's profile.
+/// No real profile defines more variables.
 const MOST_VARIABLES: usize = 1000;
 /// More of these in a file are no profile either.
 const MOST_SECTIONS: usize = 200;
@@ -105,7 +105,7 @@ pub struct Variables(BTreeMap<String, String>);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expanded {
     pub value: String,
-    /// Variables that nobody defined: they stay as they are written.
+    /// Undefined variables: they stay as they are written.
     pub unknown: Vec<String>,
     /// It calls a function, which stays as it is written.
     pub function: bool,

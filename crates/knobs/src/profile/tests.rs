@@ -1,4 +1,4 @@
-//! Profiles of tuned, lists of sysctls, and what nobody should call either.
+//! Profiles of tuned, lists of sysctls, and files that are neither.
 
 use std::fs;
 

@@ -52,7 +52,8 @@ pub const LAYOUTS: &[Layout] = &[
     Layout { name: "real pyperf", real: true, how: How::Pair(real_pyperf) },
 ];
 
-/// Of differences below, 1 % at pyperf and criterion, nothing is said; ours says nothing below 2 %.
+/// Smaller differences are not reported: 1 % for pyperf and criterion; Assay reports none below 2
+/// %.
 const NOISE: f64 = 0.01;
 const MIN_DIFFERENCE: f64 = 0.02;
 
@@ -79,7 +80,7 @@ fn units(bench: &Bench, work: Work, slower: u32, ns: f64) -> Result<u64, String>
     worker(bench, work, slower, &format!("find {ns}")).map(|lines| lines[0][0] as u64)
 }
 
-// Ours: visits of 9 windows of 2 ms after one to warm up, as a quick run has them of core-bound
+// Assay's: passes of 9 samples of 2 ms after one to warm up, as a quick run has them of core-bound
 // rows; five at least, until the guarded interval is within ±3 %, thirty at most.
 
 const MIN_VISITS: usize = 5;
@@ -109,7 +110,7 @@ fn seen(values: &Values) -> Option<Vec<ProcessMedians>> {
 /// The clock of the first arm, GHz, to which all are brought.
 static REFERENCE_GHZ: OnceLock<f64> = OnceLock::new();
 
-/// ln(ns) of each visit at the reference clock, and what that rests on; as they ran where it is
+/// ln(ns) of each pass at the reference clock, and what that rests on; as they ran where it is
 /// vetoed.
 fn at_reference(values: &Values) -> Option<(Vec<f64>, Option<Brought>)> {
     let seen = seen(values)?;
@@ -129,7 +130,7 @@ fn at_a_clock(values: &Values) -> Option<Figure> {
     Some(Figure { middle: median(&times)?, interval })
 }
 
-/// As `assay compare` tells two runs of one machine apart.
+/// Whether `assay compare` finds a difference between two runs of one host.
 fn told_by_runs(first: &Values, second: &Values) -> i32 {
     let found = || {
         let ([first_seen, second_seen], sides) =

@@ -10,9 +10,9 @@ use sys::clock::Clock;
 
 /// How a worker is started: `trust-worker CPU WORK SLOWER MODE NUMBERS...`.
 ///
-/// `once N`: does N units and says nothing, a command. `find NS`: how many units take so long.
-/// `windows N WARM COUNT`: ns a unit of each window of N units. `linear WARM_NS TOTAL_NS SAMPLES`:
-/// as criterion samples. `visit NS WARM COUNT CLOCK`: as a visit of Assay's, with GHz behind each
+/// `once N`: does N units and says nothing, a command. `find NS`: how many units take this long.
+/// `windows N WARM COUNT`: ns a unit of each sample of N units. `linear WARM_NS TOTAL_NS SAMPLES`:
+/// as criterion samples. `visit NS WARM COUNT CLOCK`: as a pass of Assay's, with GHz behind each
 /// time.
 pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let [cpu, work, slower, mode, numbers @ ..] = arguments else { return Err("too few words".into()) };

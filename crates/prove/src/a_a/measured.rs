@@ -23,7 +23,7 @@ pub struct Measured {
     pub slowed: BTreeSet<String>,
     /// Headline series by grade: A, and A or B.
     pub grades: [usize; 2],
-    /// From its start to the end of its last visit, s.
+    /// From its start to the end of its last pass, s.
     pub seconds: f64,
     /// No finding names what came from outside.
     pub quiet: bool,

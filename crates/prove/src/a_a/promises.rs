@@ -1,4 +1,4 @@
-//! What comparisons of real runs came to, beside what was promised.
+//! Results of comparisons of real runs against their promises.
 
 use std::collections::BTreeMap;
 

@@ -21,7 +21,7 @@ pub struct Advising {
     pub planted: bool,
     /// Without a plant: a curve of 12 instead of a map.
     pub curve: bool,
-    /// Relative standard deviation of a visit of the target and of the response.
+    /// Relative standard deviation of a pass of the target and of the response.
     pub cv: [f64; 2],
     pub drift: Drift,
     /// Passes at most.
@@ -56,7 +56,7 @@ const MIN_PASSES: u32 = 4;
 /// What the better throughput elsewhere costs, as logarithms: of time, of response.
 const TRAP: [f64; 2] = [-0.10, 0.34];
 
-/// Levels of both metrics by cell, the control beside the grid or in it, and the planted cells.
+/// Levels of both metrics by cell, the control outside of the grid or in it, and the planted cells.
 struct Truth {
     shape: Shape,
     control: usize,
@@ -111,7 +111,7 @@ impl Truth {
     }
 }
 
-/// All visits of the most passes, of both metrics side by side.
+/// All observations of the most passes, of both metrics in pairs.
 fn looks(of: Advising, truth: &Truth, rng: &mut Rng) -> [Vec<Observation>; 2] {
     let mut order: Vec<(usize, u32)> = Vec::new();
     for pass in 0..of.most {

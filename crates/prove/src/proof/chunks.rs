@@ -29,7 +29,7 @@ pub enum Weather {
     Drifting,
     /// Half of the rounds run at 0.7 of the speed: a clock, a neighbour.
     Hopping,
-    /// Now and then somebody slows a stretch of readings, whichever chunks these are.
+    /// Now and then other work slows a stretch of readings, whichever chunks these are.
     Bursts,
 }
 

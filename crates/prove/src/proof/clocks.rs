@@ -15,7 +15,7 @@ const PLATEAUS: [(f64, f64); 3] = [(3.57, 0.6), (3.96, 0.25), (4.07, 0.15)];
 /// Standard deviations of ln(clock) around its plateau, and of a reading around the clock.
 const WANDER: f64 = 0.002;
 const READING_ERROR: f64 = 0.001;
-/// A clock that changes within a window slips past this share of readings, by up to this to either
+/// A clock that changes within a sample slips past this share of readings, by up to this to either
 /// side.
 const SLIPS: f64 = 0.1;
 const SLIP_MOST: f64 = 0.015;

@@ -40,8 +40,8 @@ pub fn equal_arms(shape: Shape, trials: usize, seed: u64) -> EqualArms {
 }
 
 /// How often two equal arms are called different while the machine drifts (autoregressively with
-/// `phi`, 1 % noise of each visit beside 3 % drift): visited as blocks and compared by Mann and
-/// Whitney's test, and visited ABBA and compared by the sign test of pairs. `n` values an arm.
+/// `phi`, 1 % noise of each pass and 3 % drift): measured in blocks and compared by Mann and
+/// Whitney's test, or measured ABBA and compared by the sign test of pairs. `n` values an arm.
 pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
     let mut rng = Rng::with_seed(seed);
     let (mut blocks, mut paired) = (Rate::default(), Rate::default());

@@ -19,11 +19,11 @@ pub struct Coverage {
     pub given: Rate,
     /// Of all series, those that got one which does not contain the truth.
     pub wrong: Rate,
-    /// Of all series, those whose windows were counted.
+    /// Of all series, those whose samples were counted.
     pub by_windows: Rate,
 }
 
-/// Coverage of [`estimate`]. Skewed noise needs an odd number of windows: the middle of an even
+/// Coverage of [`estimate`]. Skewed noise needs an odd number of samples: the middle of an even
 /// number is their mean, and its own median is not the noise's.
 pub fn coverage(shape: Shape, trials: usize, seed: u64) -> Coverage {
     let mut rng = Rng::with_seed(seed);
@@ -42,7 +42,7 @@ pub fn coverage(shape: Shape, trials: usize, seed: u64) -> Coverage {
     coverage
 }
 
-/// The interval of few processes beside the exact one of their median.
+/// The interval of few processes and the exact one of their median.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FewProcesses {
     /// Of all series, those whose interval holds the median of the distribution of process medians.
@@ -69,7 +69,7 @@ pub fn few_processes(shape: Shape, truth: f64, trials: usize, seed: u64) -> FewP
     })
 }
 
-/// Coverage of the interval that counts all windows as independent: what the estimate does not do.
+/// Coverage of the interval that counts all samples as independent: what the estimate does not do.
 pub fn pooled_coverage(shape: Shape, trials: usize, seed: u64) -> Rate {
     over(trials, seed, |_, rng, rate: &mut Rate| {
         let interval = median_interval(&shape.draw(rng).concat(), CONFIDENCE);

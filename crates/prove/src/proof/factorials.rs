@@ -14,7 +14,7 @@ use stats::ranks::shuffled;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knobs {
     pub noise: Noise,
-    /// Share of looks that are 1.5 times as long.
+    /// Share of observations that are 1.5 times as long.
     pub outliers: f64,
     pub drift: Drift,
     pub passes: u32,
@@ -73,7 +73,7 @@ impl Knobs {
     }
 }
 
-/// Simulates `trials` studies and looks at each.
+/// Simulates `trials` studies and judges each.
 pub fn shared_out(knobs: Knobs, trials: usize, seed: u64) -> SharedOut {
     let mut rng = Rng::with_seed(seed);
     let mut found = SharedOut::default();

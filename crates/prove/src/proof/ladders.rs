@@ -12,7 +12,7 @@ use stats::steps::{Step, Steps, steps};
 pub enum Transition {
     /// The oldest line goes: beyond its size everything misses.
     Oldest,
-    /// Lines are replaced at random: a line stays until its next visit by chance.
+    /// Lines are replaced at random: a line stays until its next use by chance.
     Random,
     /// A part of the block stays.
     Share,

@@ -18,10 +18,10 @@ pub struct Decided {
     pub mean_n: f64,
 }
 
-/// When a figure is visited no further.
+/// When measuring a figure stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// After the fewest visits that give an interval.
+    /// After the fewest passes that give an interval.
     AtOnce,
     /// Once its interval is on one side: the rule that is *not* used, for contrast.
     Decided,
@@ -29,8 +29,8 @@ pub enum Stop {
     Firm,
 }
 
-/// Figures beyond their limit by a share of it, looked at after every visit from the fewest that
-/// have an interval to `most`. What counts is the usual interval at the last look.
+/// Figures beyond their limit by a share of it, checked after every pass, from the fewest that have
+/// an interval to `most`. What counts is the usual interval at the last check.
 pub fn at_limit(shape: Shape, beyond: f64, most: usize, stop: Stop, trials: usize, seed: u64) -> Decided {
     let (mut rng, mut found) = (Rng::with_seed(seed), Decided::default());
     let limit = shape.true_median() / (1.0 + beyond);

@@ -86,7 +86,7 @@ bounds! {
     /// Least coverage of a nominal 95 % interval of 5 to 14 processes, against the median of the
     /// distribution of process medians.
     GUARDED_COVERAGE_LEAST = 0.94;
-    /// The same if a check after every visit, from 5 processes to 20, stops at the first narrow
+    /// The same if a check after every pass, from 5 processes to 20, stops at the first narrow
     /// interval.
     LOOKED_COVERAGE_LEAST = 0.93;
     /// Least share of causes of slow memory just above their limits that are named ...
@@ -94,8 +94,8 @@ bounds! {
     REGION_FALSE_MOST = 0.01;
     /// Most neighbours below half of the limit that may be named: a host has its own.
     NEIGHBOUR_FALSE_MOST = 0.05;
-    /// Most figures exactly at their limit that end on either side, if visits go on until that is
-    /// decided firmly or 30 or 80 processes are reached.
+    /// Most figures exactly at their limit that end on either side, if passes continue until that
+    /// is decided firmly or 30 or 80 processes are reached.
     LIMIT_WRONG_MOST = 0.03;
     /// Least coverage of the figure of a series that is rightly called core-bound, at the clock or
     /// as it ran ...
@@ -107,14 +107,14 @@ bounds! {
     CLOCK_FALSE_MOST_5 = 0.12;
     /// ... and of seven or more.
     CLOCK_FALSE_MOST_7 = 0.05;
-    /// Least coverage of the figure from unshared windows, if another thread of the core stays for
-    /// ten windows or more.
+    /// Least coverage of the figure from unshared samples, if another thread of the core stays for
+    /// ten samples or more.
     ALONE_COVERAGE_LEAST = 0.94;
     /// Least runs of 40 core-bound series that are normalised by the right clock ...
     GATE_OPEN_LEAST = 0.99;
     /// ... and most by another CPU's clock, or one that follows half of the time.
     GATE_WRONG_MOST = 0.01;
-    /// Most series with a wrong interval if windows replace fewer than five processes.
+    /// Most series with a wrong interval if samples replace fewer than five processes.
     WINDOWS_WRONG_MOST = 0.02;
     /// Least share of clean series that are called trusted, where the precision is met.
     TRUSTED_LEAST = 0.95;
@@ -136,7 +136,7 @@ bounds! {
     /// Least coverage of the 95 % interval that is reported after the stop rule ended the
     /// measurement.
     STOPPED_COVERAGE_LEAST = 0.935;
-    /// Most clean series that are called drifting or multimodal in the end, after all looks of the
+    /// Most clean series that are called drifting or multimodal in the end, after all checks of the
     /// stop rule.
     STOPPED_FALSE_MOST = 0.05;
     /// Most series given up as out of reach whose precision is in reach.
@@ -311,7 +311,7 @@ pub fn rate<T>(
     })
 }
 
-/// What a simulated series looks like.
+/// The shape of a simulated series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     pub noise: Noise,
@@ -321,7 +321,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Independent windows.
+    /// Independent samples.
     pub fn plain(noise: Noise, processes: usize, windows: usize) -> Shape {
         Shape { noise, inside: Inside::Independent, processes, windows }
     }
@@ -341,7 +341,7 @@ impl Shape {
     }
 
     /// The median of the distribution of process medians, of 40,000 of them. With skewed noise and
-    /// several windows that is not the median of the noise.
+    /// several samples that is not the median of the noise.
     pub fn true_median(self) -> f64 {
         median(&self.process_medians(40_000, &mut Rng::with_seed(1))).unwrap_or(f64::NAN)
     }

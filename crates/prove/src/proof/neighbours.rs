@@ -1,7 +1,7 @@
-//! Does the figure of windows that had their core for themselves hold what the work takes alone?
+//! Does the figure of samples that had their core for themselves hold what the work takes alone?
 //!
-//! Another thread comes to the core and goes again, at random and whatever is measured. A window
-//! takes longer by the share of its time that the other was there; a look is at the window's end.
+//! Another thread comes to the core and goes again, at random and whatever is measured. A sample
+//! takes longer by the share of its time that the other was there; a probe is at the sample's end.
 
 use fastrand::Rng;
 
@@ -18,14 +18,14 @@ use stats::series::Process;
 const WINDOWS: usize = 16;
 /// Standard deviations of ln(time), over processes and inside them.
 const NOISE: f64 = 0.01;
-/// A window beside the other thread all the while takes this many times as long.
+/// A sample that shares its core throughout takes this many times as long.
 const PRICE: f64 = 1.4;
-/// Looks, cycles: alone, beside another thread, and one in a hundred that was interrupted.
+/// Probes, cycles: alone, with another thread, and one in a hundred that was interrupted.
 const LOOK_ALONE: f64 = 1.0;
 const LOOK_BESIDE: f64 = 2.05;
 const INTERRUPTED: f64 = 0.01;
 const GHZ: f64 = 3.0;
-/// Other processes of the run, which tell what a look alone is.
+/// Other processes of the run, which show the probe of an unshared core.
 const OTHERS: usize = 40;
 
 /// How the other thread comes and goes.
@@ -33,14 +33,14 @@ const OTHERS: usize = 40;
 pub struct Neighbour {
     /// Part of the time in which it is there.
     pub share: f64,
-    /// How long the shorter of its two states lasts in the mean, windows.
+    /// How long the shorter of its two states lasts in the mean, samples.
     pub lasts: f64,
 }
 
-/// What became of series beside it.
+/// Outcomes of series with such a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Alone {
-    /// Series with a figure of windows alone; the others are left as they ran.
+    /// Series with a figure of samples alone; the others are left as they ran.
     pub given: Rate,
     /// Of these figures, those whose interval holds what the work takes alone.
     pub covered: Rate,

@@ -9,7 +9,7 @@ use stats::noise::normal;
 /// What was planted, and what was concluded of it.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// The planted one was named (a shaper for a link whose speed nobody tells).
+    /// The planted one was named (a shaper for a link of unknown speed).
     pub right: Rate,
     /// Another one was.
     pub wrong: Rate,
@@ -28,7 +28,7 @@ pub const PLANTED: [Limit; 9] = [
     Limit::Shaper,
 ];
 
-/// `count` experiments of so many rounds, whose every bandwidth scatters by `noise`, with this
+/// `count` experiments of this many rounds, whose every bandwidth scatters by `noise`, with this
 /// limit.
 pub fn paths(planted: Limit, rounds: usize, noise: f64, count: usize, seed: u64) -> Found {
     over(count, seed, |_, rng, found: &mut Found| {

@@ -17,8 +17,8 @@ pub enum Trouble {
     Tasks,
     /// The host runs others on some CPUs, each by itself: 2 to 40 % in slices of 1 to 8 ms.
     Preempted,
-    /// Two CPUs are given one of the host's, in slices of 1 to 8 ms; on every other machine
-    /// somebody else has a part of it, too.
+    /// Two CPUs are given one of the host's, in slices of 1–8 ms; on every other host another guest
+    /// has a part of it, too.
     Shared,
     /// The host stops the guest whole for 5 to 60 ms, by a period or at any time.
     Stopped,
@@ -60,7 +60,7 @@ impl Trouble {
 /// What was said of the CPUs and pairs of many machines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attributed {
-    /// CPUs of which the truth was said: withheld, whole, or that nothing can be told.
+    /// CPUs that were judged right: withheld, whole, or unknown.
     pub right: Rate,
     /// CPUs and pairs of which something wrong was said.
     pub wrong: Rate,
@@ -73,10 +73,10 @@ pub struct Attributed {
 const MS: f64 = 1e6;
 const VISITS: usize = 8;
 const VISIT: f64 = 2.5e9;
-/// A visit's clocks are asked again after a pause, and hosts switch back as late.
+/// A pass's clocks are asked again after a pause, and hosts switch back as late.
 const LATE: f64 = 8e3;
 
-/// A machine's CPUs in one visit: pauses as begin, length and whether a task waits.
+/// A machine's CPUs in one pass: pauses as begin, length and whether a task waits.
 type Plan = Vec<Vec<(f64, f64, bool)>>;
 
 struct Simulated {
@@ -306,7 +306,7 @@ impl Simulated {
     }
 }
 
-/// Judges so many machines with this trouble.
+/// Judges this many hosts with this trouble.
 pub fn attributed(trouble: Trouble, machines: usize, seed: u64) -> Attributed {
     over(machines, seed, |_, rng, told: &mut Attributed| {
         let machine = Simulated::draw(trouble, rng);

@@ -8,7 +8,7 @@ use super::{Rate, over};
 use stats::noise::normal;
 use stats::quads::{Execution, MAX_QUADS, MIN_QUADS, Versus, compare_quads};
 
-/// Standard deviation of ln of one execution, beside what drifts.
+/// Standard deviation of ln of one execution, without the drift.
 const NOISE: f64 = 0.01;
 /// The machine's speed goes as a first-order autoregression over executions.
 const DRIFT: f64 = 0.97;
@@ -40,7 +40,7 @@ pub fn in_turn(planted: f64, slope: f64, trials: usize, seed: u64) -> InTurn {
 }
 
 /// Chance that the neighbours of a round or an execution are others than before; they disturb it
-/// one time in two, by so much of a logarithm in the mean (exponential), and each of two arms at
+/// one time in two, by this much of a logarithm in the mean (exponential), and each of two arms at
 /// once by this share more or less (standard deviation).
 const OTHERS: f64 = 0.3;
 const DISTURBED: f64 = 0.15;

@@ -16,7 +16,7 @@ pub struct Host {
     pub latency: f64,
     pub bandwidth: f64,
     pub translation_ns: f64,
-    /// Share of readings that a burst of somebody else makes slower, by 10 to 60 %.
+    /// Share of readings that a burst of other work makes slower, by 10–60 %.
     pub bursts: f64,
     /// What regions differ by for good without a cause: relative, and ns of a translation.
     pub own: f64,
@@ -125,8 +125,7 @@ pub fn alike(hosts: usize, seed: u64) -> Named {
     })
 }
 
-/// How often huge pages that lie farther are said to be there, and their true share lies in what is
-/// told.
+/// How often distant huge pages are reported, and their true share lies in the reported interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Farther {
     pub named: Rate,
@@ -134,7 +133,7 @@ pub struct Farther {
 }
 
 /// 64 regions of 32 huge pages whose levels differ by 10 %; of the pages a share takes this many
-/// times as long, and each half of the looks scatters all: normally, one page in fifty five times
+/// times as long, and each half of the probes scatters all: normally, one page in fifty five times
 /// as much.
 pub fn farther(share: f64, times: f64, noise: f64, guests: usize, seed: u64) -> Farther {
     over(guests, seed, |_, rng, told: &mut Farther| {
@@ -167,9 +166,9 @@ pub struct NeighbourCounts {
     pub quiet: Rate,
 }
 
-/// Half a minute of looks every 30 ms, 6 % of noise, of which a half lasts for about a second; a
-/// neighbour is there for a share of the time, for about so many seconds each time, and loads take
-/// so many times longer then.
+/// Half a minute of probes every 30 ms, 6 % of noise, of which a half lasts for about a second.
+/// Other work runs for a share of the time, for about `lasts_s` each time, and loads then take
+/// `slower` times longer.
 pub fn heard(share: f64, slower: f64, lasts_s: f64, guests: usize, seed: u64) -> NeighbourCounts {
     let mut rng = Rng::with_seed(seed);
     let mut heard = NeighbourCounts::default();

@@ -92,7 +92,7 @@ pub fn following(study: Study, machines: usize, seed: u64) -> Studied {
     studied(study, machines, seed, &|study, share, _| 1.0 / (1.0 + study.bound * share * (study.ratio - 1.0)))
 }
 
-/// Machines whose runs swing as far, for another reason: now and then somebody takes a part of
+/// Machines whose runs swing as far, for another reason: now and then other work takes a part of
 /// their bandwidth.
 pub fn swinging(study: Study, machines: usize, seed: u64) -> Studied {
     let swing = |study: &Study, _: f64, rng: &mut Rng| {

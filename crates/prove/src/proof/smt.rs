@@ -35,7 +35,7 @@ pub const TASKS: [Tasks; 5] =
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charging {
     Exactly,
-    /// It looks every so many milliseconds and charges the whole tick.
+    /// The kernel samples at every tick of this many ms and charges the whole tick.
     EveryMs(u64),
 }
 
@@ -63,7 +63,7 @@ pub struct Machine {
 /// Passes of the study.
 const PASSES: usize = 9;
 const LEVELS: u32 = 7;
-/// Milliseconds that a recording lasts, and between two looks.
+/// Length of a recording, ms, and time between two readings.
 const RECORDED_MS: usize = 5000;
 const LOOK_MS: usize = 20;
 /// /proc/stat counts in these.
@@ -178,7 +178,7 @@ impl Machine {
         done / (trace.len() as f64 * self.cores as f64 * self.s)
     }
 
-    /// What successive looks at /proc/stat tell of each core.
+    /// What successive readings of /proc/stat show of each core.
     fn recorded(&self, trace: &[u128], rng: &mut Rng) -> Vec<Vec<Window>> {
         let cpus = 2 * self.cores;
         let mut charged: Vec<u64> = (0..cpus).map(|_| rng.u64(..UNIT_MS)).collect();
@@ -334,7 +334,7 @@ pub struct Cores {
     pub recording_said: Rate,
 }
 
-/// So many machines of each kind.
+/// This many hosts of each kind.
 pub fn cores(tasks: Tasks, charging: Charging, trials: usize, seed: u64) -> Cores {
     let mut rng = Rng::with_seed(seed);
     let mut seen = Cores::default();
@@ -460,7 +460,7 @@ mod tests {
         assert!(all.gap_held.share() >= least(GAP_COVERAGE_LEAST), "{}", all.gap_held);
         assert!(all.study_said.share() >= least(SENTENCE_COVERAGE_LEAST), "{}", all.study_said);
         assert!(all.recording_said.share() >= SENTENCE_COVERAGE_LEAST, "{}", all.recording_said);
-        // Without the widening intervals miss, and without the looks they are wider.
+        // Without the widening intervals miss, and without the readings they are wider.
         assert!(all.naive_held.share() < 0.93, "{}", all.naive_held);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         assert!(mean(&all.widths) < 0.9 * mean(&all.whole_widths));

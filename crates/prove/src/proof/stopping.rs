@@ -27,7 +27,7 @@ pub struct Stopped {
     pub mean_n: f64,
 }
 
-/// Runs the stop rule on noise, one window a process.
+/// Runs the stop rule on noise, one sample a process.
 pub fn stopping(noise: Noise, target: Target, trials: usize, seed: u64) -> Stopped {
     over(trials, seed, |trial, rng, stopped: &mut Stopped| {
         let mut processes: Vec<Vec<f64>> = Vec::new();
@@ -79,7 +79,7 @@ pub fn stopping_greedily(noise: Noise, precision: f64, trials: usize, seed: u64)
     (covered, mean_n)
 }
 
-/// What became of series that were looked at after every visit.
+/// Outcomes of series that were checked after every pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Looked {
     /// Of all series, those whose last interval contains the truth.
@@ -92,11 +92,11 @@ pub struct Looked {
     pub mean_n: f64,
 }
 
-/// The numbers of processes at which a series is looked at.
+/// The numbers of processes at which a series is checked.
 const LOOKS: std::ops::RangeInclusive<usize> = 5..=20;
 
-/// Looks after every visit and stops where the interval's half-width is at most `precision`, or at
-/// the last look.
+/// Checks after every pass and stops if the interval's half-width is at most `precision`, or at the
+/// last check.
 pub fn looking_after_every_visit(shape: Shape, precision: f64, trials: usize, seed: u64) -> Looked {
     let mut rng = Rng::with_seed(seed);
     let mut found = Looked::default();

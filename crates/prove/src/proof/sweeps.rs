@@ -17,7 +17,7 @@ pub enum Planted {
     FlatCurve,
     FlatMap,
     /// Two cells of a flat curve differ by as much as [`Surface::matters`]'s floor says could have
-    /// been told.
+    /// been detected.
     Floor,
     /// A curve of 12: two flat halves, 20 % apart.
     Halves,
@@ -64,7 +64,7 @@ impl Planted {
         }
     }
 
-    /// The one that is looked for.
+    /// The hypothesis that is tested.
     fn sought(self) -> Option<Hypothesis> {
         match self {
             Planted::MainEffect => Some(Hypothesis::Main { axis: 1 }),
@@ -83,12 +83,12 @@ pub enum Drift {
     Slow,
     /// 8 % at once, somewhere in the run.
     Step,
-    /// 3 % standard deviation, forgotten within 20 visits or so.
+    /// 3 % standard deviation, forgotten within 20 passes or so.
     Wander,
 }
 
 impl Drift {
-    /// The logarithm at visit `index` of `n`; a step comes at visit `step`.
+    /// The logarithm at observation `index` of `n`; a step comes at `step`.
     pub(super) fn at(self, index: usize, n: usize, step: usize, wander: &[f64]) -> f64 {
         match self {
             Drift::None => 0.0,
@@ -105,7 +105,7 @@ impl Drift {
 pub struct Sweep {
     pub planted: Planted,
     pub noise: Noise,
-    /// Share of looks that are 1.5 times as long.
+    /// Share of observations that are 1.5 times as long.
     pub outliers: f64,
     pub drift: Drift,
     pub passes: u32,
@@ -116,7 +116,7 @@ pub struct Sweep {
 pub struct Swept {
     /// Sweeps in which the knobs are reported to matter.
     pub matter: Rate,
-    /// Sweeps in which what is planted in both knobs is told by its own question.
+    /// Sweeps in which an effect planted in both knobs is detected by its own question.
     pub found: Rate,
     /// Sweeps in which a question has an answer that was not planted.
     pub invented: Rate,
@@ -264,7 +264,7 @@ impl Truth {
         Truth { shape, levels, kinds, best }
     }
 
-    /// Whether the boundary before `column` of a row has one of regions beside it.
+    /// Whether the boundary before `column` of a row is next to one of regions.
     fn near(&self, regions: &[Option<usize>], row: usize, column: usize) -> bool {
         let cut = |at: usize| {
             let cell = row * self.shape.columns + at;
@@ -275,7 +275,8 @@ impl Truth {
 }
 
 impl Sweep {
-    /// The visits: each pass begins with the control and has it again after every eight cells.
+    /// The observations: each pass begins with the control and has it again after every eight
+    /// cells.
     fn looks(self, truth: &Truth, control: usize, rng: &mut Rng) -> Vec<Observation> {
         let cells = truth.shape.cells();
         let mut order: Vec<(usize, u32)> = Vec::new();
@@ -308,14 +309,14 @@ impl Sweep {
     }
 }
 
-/// Simulates `trials` sweeps and looks at each.
+/// Simulates `trials` sweeps and judges each.
 pub fn swept(sweep: Sweep, trials: usize, seed: u64) -> Swept {
     let mut rng = Rng::with_seed(seed);
     let mut found = Swept::default();
     let mut floor = 0.0;
     for trial in 0..trials {
         let truth = Truth::draw(sweep.planted, floor, &mut rng);
-        // The default setting is a cell of some sweeps and beside the grid of others.
+        // The default setting is a cell of some sweeps and outside the grid of others.
         let cells = truth.shape.cells();
         let control = if trial % 2 == 0 { cells } else { cells / 2 };
         let looks = sweep.looks(&truth, control, &mut rng);

@@ -59,7 +59,7 @@ fn intervals_cover_skewed_heavy_and_autocorrelated_windows() {
     }
 }
 
-/// Why processes are counted: all windows as if independent cover far less than they promise.
+/// Why processes are counted: all samples as if independent cover far less than they promise.
 #[test]
 fn pooled_windows_do_not_cover() {
     let pooled = pooled_coverage(Shape::shared(0.03, 0.5, 10, 10), 500, 1);
@@ -85,7 +85,7 @@ fn windows_stand_in_rarely_where_they_must_not() {
     assert!(five.given.share() == 1.0 && five.by_windows.hits == 0, "five have an interval: {five:?}");
 }
 
-/// Log-normal, skewed, heavy, one in ten slower, two modes: five windows a process, which share
+/// Log-normal, skewed, heavy, one in ten slower, two modes: five samples a process, which share
 /// `icc`.
 fn few_processes_of(icc: f64) -> [Shape; 5] {
     let two_modes = |minority| Noise::TwoModes { cv: 0.01, ratio: 1.1, minority };
@@ -410,7 +410,7 @@ fn flat_sweeps_are_said_not_to_matter() {
     assert!(found.covered.share() >= SWEEP_COVERAGE_LEAST, "{}", found.covered);
 }
 
-/// With the visits that a sweep of a minute makes of work that takes a third of a second.
+/// With the passes that a sweep of a minute makes of work that takes a third of a second.
 #[test]
 fn questions_are_answered_by_all_visits_together() {
     let mut invented = sweeps(Planted::FlatPair, 0.08, 6, 150).invented;

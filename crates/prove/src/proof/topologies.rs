@@ -22,14 +22,14 @@ pub enum Kind {
     SmtTwoPackages,
     /// Two packages of two caches each.
     TwoPackagesOfTwo,
-    /// A guest of a host with two groups, whose CPUs change places between visits.
+    /// A guest of a host with two groups, whose CPUs change places between passes.
     Floating,
     /// A guest in which any two CPUs get the time of one: a quota, or an overcommitted host.
     Quota,
 }
 
 impl Kind {
-    /// What is hard to tell apart by transfers of lines.
+    /// Kinds that are hard to distinguish by transfers of lines.
     pub const BY_DISTANCE: [Kind; 6] = [
         Kind::Flat,
         Kind::TwoGroups,
@@ -38,7 +38,7 @@ impl Kind {
         Kind::TwoPackagesOfTwo,
         Kind::Floating,
     ];
-    /// What is hard to tell apart by slowdown.
+    /// Kinds that are hard to distinguish by slowdown.
     pub const BY_SLOWDOWN: [Kind; 3] = [Kind::Flat, Kind::Smt, Kind::Quota];
 
     pub fn name(self) -> &'static str {
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Partitions of so many CPUs, finest first, each as the group of every CPU.
+    /// Partitions of `cpus` CPUs, finest first, each as the group of every CPU.
     fn partitions(self, cpus: usize) -> Vec<Vec<usize>> {
         let cut = |groups: usize| (0..cpus).map(|cpu| cpu * groups / cpus).collect::<Vec<usize>>();
         let cores = || (0..cpus).map(|cpu| cpu % cpus.div_ceil(2)).collect::<Vec<usize>>();
@@ -74,9 +74,9 @@ impl Kind {
 pub struct Guest {
     pub kind: Kind,
     pub cpus: usize,
-    /// Relative scatter of a visit's value.
+    /// Relative scatter of a pass's value.
     pub noise: f64,
-    /// Share of values during which somebody took a CPU: 1.3 to 5 times as long.
+    /// Share of values during which other work took a CPU: 1.3–5 times as long.
     pub stolen: f64,
     pub visits: u32,
 }
@@ -143,7 +143,7 @@ fn as_groups(of: &[usize]) -> Vec<Vec<u32>> {
     groups.into_iter().map(|(_, cpus)| cpus).collect()
 }
 
-/// Looks for the siblings of this many such machines by slowdown.
+/// Searches the siblings of this many such hosts by slowdown.
 pub fn paired(guest: Guest, trials: usize, seed: u64) -> Outcomes {
     over(trials, seed, |_, rng, told: &mut Outcomes| {
         let cores = guest.kind.partitions(guest.cpus);
@@ -200,8 +200,8 @@ impl Guest {
         pairs
     }
 
-    /// Where each CPU is in each visit. Who floats has moved to other groups in two visits or more:
-    /// else nothing floated.
+    /// Where each CPU is in each pass. A floating CPU has moved to other groups in two passes or
+    /// more: else nothing floated.
     fn places(&self, partitions: &[Vec<usize>], rng: &mut Rng) -> Vec<Vec<usize>> {
         let still: Vec<usize> = (0..self.cpus).collect();
         if self.kind != Kind::Floating || self.cpus < 4 {
@@ -252,7 +252,7 @@ impl Guest {
                     () if cores.first().is_some_and(|of| of[*one] == of[*other]) => shared,
                     () => usual,
                 };
-                // Somebody else's work falls on the time alone as well as on the time together.
+                // Other work affects the time alone as well as the time together.
                 let alone = if rng.f64() < self.stolen { 1.3 + 3.7 * rng.f64().powi(2) } else { 1.0 };
                 pairs.push((*one as u32, *other as u32), visit, truth * self.scatter(rng) / alone);
             }

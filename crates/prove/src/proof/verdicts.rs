@@ -69,7 +69,7 @@ pub enum Trouble {
     Trend(f64),
     /// Higher by this share for the first third of the processes.
     Step(f64),
-    /// Falls by this share from first to last window of every process.
+    /// Falls by this share from first to last sample of every process.
     Inside(f64),
     /// A second value, this many times the first, for a share of the processes.
     Modes { ratio: f64, minority: f64 },
@@ -116,7 +116,7 @@ impl Trouble {
     }
 }
 
-/// How often outliers without a cause (a slow tail in 10 processes of 20 windows) are explained by
+/// How often outliers without a cause (a slow tail in 10 processes of 20 samples) are explained by
 /// one of eight covariates that have nothing to do with them: four counters that come in bursts,
 /// four quantities.
 pub fn explained_by_luck(trials: usize, seed: u64) -> Rate {

@@ -84,7 +84,9 @@ pub fn param_values(bench: &Benchmark, name: &str, words: &str) -> anyhow::Resul
     })?;
     let text = |word: &str| {
         let value = match param.range {
-            Range::Int { .. } => word.parse().map(Value::Int).unwrap_or(Value::Text(word.to_string())),
+            Range::Int { .. } | Range::Bytes { .. } => {
+                word.parse().map(Value::Int).unwrap_or(Value::Text(word.to_string()))
+            }
             Range::Choice(_) | Range::Word => Value::Text(word.to_string()),
         };
         if param.range.holds(&value) {

@@ -1,4 +1,4 @@
-//! Every message arrives, whatever carries it and whoever sends it.
+//! Every message arrives, over every transport, from processes and threads.
 
 use super::*;
 use crate::hackbench::TRANSPORTS;

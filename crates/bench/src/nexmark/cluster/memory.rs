@@ -17,7 +17,7 @@ const WINDOWS_HEAP: usize = 384;
 /// Memory outside of the heap in which a slot's windows count before they write to their state.
 const SLOT_MANAGED: usize = 32;
 
-/// Memory outside of the heap that the framework takes beside network buffers.
+/// Memory outside of the heap that the framework takes, without network buffers.
 const FRAMEWORK_DIRECT: usize = 96;
 /// Network buffers: a chained job uses none.
 const NETWORK: usize = 32;
@@ -27,9 +27,8 @@ const EXCHANGES: usize = 4;
 /// its ends share.
 const BUFFERS_A_CHANNEL: usize = 2;
 const BUFFERS_SHARED: usize = 16;
-/// A network buffer, KiB: Flink's own size, which gets smaller where slots are so many that
-/// buffers, whose number grows with the square of theirs, would take more than the heap; Flink's
-/// smallest.
+/// A network buffer, KiB: Flink's own size, less if many slots (buffers grow with their square)
+/// would take more than the heap; Flink's smallest.
 const SEGMENT_KIB: usize = 32;
 const SEGMENT_SLOTS: usize = 64;
 const MIN_SEGMENT_KIB: usize = 4;
@@ -81,7 +80,7 @@ impl Sizes {
 /// Memory of a cluster with this many slots, bytes.
 pub fn memory(slots: usize, windows: bool) -> u64 {
     let sizes = Sizes::of(slots, windows);
-    // What the Java machine takes beside is as much as its code and its threads: 200 MiB in both.
+    // The Java machine also takes memory for its code and threads: 200 MiB in both.
     let taskmanager = sizes.heap + sizes.managed + sizes.direct() + METASPACE + OVERHEAD;
     ((JOBMANAGER_HEAP + METASPACE + OVERHEAD + taskmanager + 400) as u64) << 20
 }

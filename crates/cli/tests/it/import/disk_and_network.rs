@@ -37,7 +37,7 @@ fn results_of_fio_iperf3_and_sockperf_come_through_the_program() {
         .collect();
     assert_eq!(rules, ["failed-io", "imported-generator-bound"]);
     for rule in rules {
-        assert!(text(&verb(&["explain", rule], &[])).contains("When it fires"), "{rule}");
+        assert!(text(&verb(&["explain", rule], &[])).contains("When it appears"), "{rule}");
     }
     // Where a row of ours measures the same, its units and parameters are ours.
     for one in found["series"].as_array().expect("series") {

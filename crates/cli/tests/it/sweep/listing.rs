@@ -104,7 +104,7 @@ fn a_base_slice_of_6_12_and_governors_of_many_cores() {
     tree.file("/sys/devices/system/cpu/smt/control", "notsupported");
     let smt = of(&tree, "smt");
     assert_eq!((&smt["value"], &smt["writable"]), (&"notsupported".into(), &false.into()));
-    assert!(smt["why_not"].as_str().is_some_and(|why| why.contains("this machine has no SMT")), "{smt}");
+    assert!(smt["why_not"].as_str().is_some_and(|why| why.contains("this host has no SMT")), "{smt}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_list_names_all_for_people_too() {
         assert!(ended.out.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}");
         assert!(knob["value"].is_string() || knob["why_not"] != "", "{knob}");
     }
-    assert!(ended.out.contains("min_granularity_ns     3000000 (10000 to 1000000000 ns): "), "{}", ended.out);
+    assert!(ended.out.contains("min_granularity_ns     3000000 (10 µs–1 s): "), "{}", ended.out);
     assert!(ended.out.contains(&format!("{GRANULARITY}, writable")), "{}", ended.out);
     assert!(ended.out.lines().all(|line| line.chars().count() <= 100), "{}", ended.out);
     let some = end(&mut knobs(&tree, "min_granularity_ns thp"));

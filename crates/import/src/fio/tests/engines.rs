@@ -33,7 +33,7 @@ fn two_engines_are_two_series() {
             "{found:?}"
         );
     }
-    // What has no other beside it is compared with ours.
+    // A job without a twin is compared with Assay's.
     for alone in [libaio, uring] {
         let found = iops(alone).concat();
         assert!(found.len() == 1 && !found[0].0.contains("engine="), "{found:?}");

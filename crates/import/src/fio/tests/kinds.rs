@@ -15,7 +15,7 @@ pub fn side(ios: u64, bytes: u64, ms: u64) -> Value {
            "total_ios": ios, "clat_ns": {"mean": 1000.5, "max": 9000, "N": ios, "percentile": {"50.000000": 900}}})
 }
 
-/// A job that ran for so many ms in all.
+/// A job that ran for `ran` ms in all.
 pub fn job(options: Value, ran: u64, read: Value, write: Value) -> Value {
     json!({"jobname": "a", "groupid": 0, "error": 0, "elapsed": ran / 1000 + 1, "job options": options, "job_runtime": ran,
            "usr_cpu": 10.0, "sys_cpu": 20.0, "read": read, "write": write})
@@ -208,7 +208,7 @@ fn words_without_their_begin_do_not_say_what_was_done() {
         "fio.job@one-cpu?cache=untold&engine=untold&job=a&op=read&rw=untold/block=untold&depth=untold#iops";
     assert!(near(value(&found, key), 20_924.0 / 1.001), "{:?}", keys(&found));
     assert!(note(&found, key).contains("the line that announces the job is missing"));
-    // Nor whether reads beside writes are a mix or a check.
+    // Nor whether reads with writes are a mix or a verification.
     let both = format!("{line}{}", line.replace("read", "write"));
     let found = one(&result("a", 1, 10726, &both, "20924,20924,0,0"));
     assert!(

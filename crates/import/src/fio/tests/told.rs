@@ -21,7 +21,7 @@ pub fn iops_of(found: &[Imported]) -> Vec<&str> {
     found.iter().flat_map(keys).filter(|key| key.ends_with("#iops")).collect()
 }
 
-/// Reads of 4 KiB at so many a second.
+/// Reads of 4 KiB at `ios` per second.
 pub fn reads(name: &str, pid: u32, ios: u32) -> String {
     let mib = f64::from(ios) / 256.0;
     let line =
@@ -77,7 +77,7 @@ fn a_block_is_the_bytes_of_an_io() {
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=64000"), "{:?}", keys(&found));
     let found = read_of(json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 65_536_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=65536"), "{:?}", keys(&found));
-    // `kb_base` holds for what stands behind it, and nobody knows the order.
+    // `kb_base` holds for the options after it, and their order is unknown.
     for (options, bytes) in [
         (json!({"rw": "randread", "bs": "64KiB", "kb_base": "1000"}), 64_000),
         (json!({"rw": "randread", "bs": "64k", "kb_base": "1000"}), 65_536),
@@ -88,7 +88,7 @@ fn a_block_is_the_bytes_of_an_io() {
         assert!(rules(&found).is_empty(), "{bytes}: {:?}", found.findings);
         assert!(keys(&found)[0].contains(&format!("block={bytes}")), "{:?}", keys(&found));
     }
-    // Not told, the bytes say it.
+    // If it is missing, the bytes show it.
     let found = read_of(json!({"rw": "randread"}), 131_072_000);
     assert!(rules(&found).is_empty() && keys(&found)[0].contains("block=131072"), "{:?}", keys(&found));
     // Of several sizes there is none.
@@ -151,7 +151,7 @@ fn the_share_of_reads_is_what_is_told_or_what_was_done() {
         assert!(key.contains(&format!("op=mixed{share}/")), "{reads}: {key}");
     }
     assert!(words(33_330, 66_670).contains("read_share=33/"));
-    // Of a job without a result nobody knows it.
+    // Of a job without a result it is unknown.
     let found = one(&(announced("m", 0, "randrw", "4096B") + "fio-3.33\n"));
     assert!(keys(&found)[0].contains("read_share=untold/"), "{:?}", keys(&found));
 }
@@ -191,7 +191,7 @@ fn both_directions_in_one_report_are_read_in_words_too() {
     assert!(near(value(&found, &key), 12_523.0 / 2.039));
     assert_eq!(value(&found, &key.replace("#iops", "#latency_p99")), 734.0);
     assert!(rules(&found).is_empty() && !found.remarks.iter().any(|one| one.contains("of its lines")));
-    // Beside each of them it is their sum.
+    // After both of them it is their sum.
     let both = "  read: IOPS=700, BW=2800KiB/s (2867kB/s)(2800KiB/1000msec)\n  write: IOPS=300, BW=1200KiB/s (1229kB/s)(1200KiB/1000msec)\n  \
                 mixed: IOPS=1000, BW=4000KiB/s (4096kB/s)(4000KiB/1000msec)\n";
     let found = one(&(head + &result("a", 1, 1, both, "700,300,0,0")));

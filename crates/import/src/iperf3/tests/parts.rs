@@ -6,7 +6,7 @@ use crate::read;
 
 const SENT: &str = "network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth";
 
-/// What a client printed of two seconds at so many Gbit/s, without its first lines.
+/// What a client printed of two seconds at `gbit` Gbit/s, without its first lines.
 fn rows_of(gbit: f64) -> String {
     let row = |from: u32, to: u32, end: &str| {
         let bytes = gbit * f64::from(to - from) / 8.0 / 1.073741824;
@@ -54,7 +54,7 @@ fn tests_without_their_first_lines_are_told_apart() {
     assert_eq!(each(&format!("Before:\n{}\nAfter:\n{}", sums(a), sums(b))), [[a], [b]]);
     assert_eq!(each(&format!("{}{}{}", sums(a), sums(b), sums(a))), [[a, b, a]]);
     assert_eq!(each(&format!("## x\n{}{}## y\n{}", sums(a), sums(b), sums(a))), [vec![a, b], vec![a]]);
-    // Looks alone have no sum, and each test has its own.
+    // Intervals alone have no sum, and each test has its own.
     let found =
         read(format!("Before:\n{}After:\n{}{}", looks(a), looks(b), rows_of(b)).as_bytes()).expect("results");
     let of = |one: &Imported| values(one, &SENT.replace("#", "#interval_"));

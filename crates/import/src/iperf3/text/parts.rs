@@ -4,7 +4,7 @@
 
 use crate::kit::{Hit, LinesAbove, Run, Table};
 
-/// Lines in which what begins or sums up a test is looked for: each has a line for each stream.
+/// Lines that are searched for the start or the sum of a test: each has a line for each stream.
 const NEAR: usize = 600;
 
 /// Whether a line begins a test of which no line says so: sums that the test has already, a head or
@@ -86,7 +86,7 @@ pub fn mixed(runs: &[Run]) -> Vec<bool> {
     all
 }
 
-/// How a row may go on that looks whole without it, and a head.
+/// Ends of rows that would be complete without them, and of heads.
 const ROW_ENDS: [&str; 5] = ["sender", "receiver", "(omitted)", "Bytes", ")"];
 const COLUMNS: [&str; 6] = ["Retr", "Cwnd", "Jitter", "Lost/Total", "Total", "Datagrams"];
 
