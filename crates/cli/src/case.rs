@@ -25,7 +25,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     process::set_process_name(c"assay");
     let mut text = String::new();
     std::io::stdin().take(MAX_ORDER_BYTES).read_to_string(&mut text).context("cannot read the order")?;
-    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
+    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists orders");
     let order: Order = serde_json::from_str(&text).context("cannot parse the order on standard input")?;
     // The session may have ended before the kernel tied this process to it.
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());

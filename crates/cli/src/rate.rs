@@ -30,9 +30,9 @@ use stats::repeat::APART;
     after_help = "\
 Like SPEC CPU's rate: a copy of each component on every core, with memory on its own node, all started together. \
 Every copy checks its answer after each piece of work, so the suite also finds faulty cores.
-Each figure is a ratio to one copy on a stored reference machine, and the suite's figure is their geometric mean. \
-The report says whether results repeat and where the variance lies: pieces of work, arrays or processes. Earlier \
-runs in --out are the history.
+Each figure is the ratio to one copy on Assay's reference host, and the suite's figure is their geometric mean. The \
+report says whether results repeat and where the variance lies: pieces of work, arrays or passes. Earlier runs in \
+--out are shown as history.
 Takes up to 5 minutes with --quick, else about 25; larger footprints take longer.
 Examples:
   assay rate --quick                    the suite in minutes

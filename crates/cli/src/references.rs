@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::output::eprint_line;
 use super::{nexmark, peers, results};
@@ -20,7 +20,7 @@ const LARGEST: u64 = 16 << 20;
 
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ReferenceArg {
-    /// Run, folder of runs or table (.csv) to read figures by
+    /// Run, folder of runs or table (.csv) as reference
     #[arg(long, value_name = "RUN|DIR|CSV")]
     reference: Option<PathBuf>,
 }
@@ -46,8 +46,10 @@ impl ReferenceArg {
         let references = kept()?;
         match &self.reference {
             None => Ok(references),
-            Some(path) => named(references, path, own)
-                .with_context(|| format!("cannot use --reference {}", path.display())),
+            Some(path) => named(references, path, own).map_err(|error| {
+                let text = results::about(&path.display().to_string(), &format!("{error:#}"));
+                anyhow!("cannot use --reference: {text}")
+            }),
         }
     }
 }

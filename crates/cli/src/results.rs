@@ -228,6 +228,11 @@ pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
     runs.max().map(|(_, newest)| newest).with_context(|| format!("{shown} has no run"))
 }
 
+/// An error with the file that it is about, once.
+pub fn about(shown: &str, error: &str) -> String {
+    if error.contains(shown) { error.to_string() } else { format!("{shown}: {error}") }
+}
+
 /// The run in a file that is known to be one by its name.
 pub fn read(path: &Path) -> anyhow::Result<Run> {
     Ok(warn_of_damage(run_file::read(path)?, &path.display().to_string()))
