@@ -139,7 +139,7 @@ fn room(text: &str) -> Result<f64, String> {
     number
         .filter(|percent| (0.0..100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "a margin is 0 to 99 percent".to_string())
+        .ok_or_else(|| "a margin is 0–99 percent".to_string())
 }
 
 /// What `--json` prints.

@@ -119,7 +119,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 /// The exit code; if no screen gives the reason for a failure, standard error does.
 fn exit(args: &Args, found: &[Comparison]) -> u8 {
     let is_shown = !args.json && args.out.is_none();
-    let tell = |text: String| {
+    let eprint_unless_shown = |text: String| {
         if !is_shown {
             eprint_line(&text);
         }
@@ -130,11 +130,11 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
         let [_, file] = &one.names[1];
         let refused = one.refuses() && (!one.imported || names_them);
         match (one.metrics.is_empty(), refused && !args.allow_refused) {
-            (true, _) => tell(format!(
+            (true, _) => eprint_unless_shown(format!(
                 "assay: {file} and {} have no figure in common that can be compared",
                 one.names[0][1]
             )),
-            (false, true) => tell(format!(
+            (false, true) => eprint_unless_shown(format!(
                 "assay: {file}: {}; --allow-refused accepts that",
                 comparing::refused_words(one)
             )),

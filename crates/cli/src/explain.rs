@@ -219,8 +219,8 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
     if !bench.params.is_empty() {
         text.push_str("\nParameters\n");
         for param in bench.params {
-            let said = format!("{}: {} ({})", param.name, param.about, param.range);
-            text.push_str(&indented(&said, width));
+            let line = format!("{}: {} ({})", param.name, param.about, param.range);
+            text.push_str(&indented(&line, width));
         }
     }
     text.push_str(&format!(

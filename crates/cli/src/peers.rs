@@ -64,10 +64,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         unusable.first().map_or(String::new(), |(file, why)| format!(": {}", results::about(file, why)));
     if files.is_empty() {
         let named: Vec<String> = args.runs.iter().map(|path| path.display().to_string()).collect();
-        let shown = named.join(", ");
         eprint_line(&format!(
-            "assay: {shown} has no run ({}); name results of other tools one by one: assay peers {shown}/*",
-            run_file::EXTENSION
+            "assay: no run ({}) in {}; name results of other tools one by one: assay peers DIR/*",
+            run_file::EXTENSION,
+            named.join(", ")
         ));
         return Ok(ExitCode::from(3));
     }

@@ -58,10 +58,10 @@ pub struct Args {
     /// NUMA node to use [default: all]
     #[arg(long, value_name = "NODE")]
     node: Option<u32>,
-    /// Pieces of work per arrays
+    /// Pieces of work per set of arrays
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     iterations: Option<u64>,
-    /// Fresh arrays per process
+    /// Fresh sets of arrays per pass
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     allocations: Option<u64>,
     /// Double the footprint until memory decides or a node is full

@@ -76,7 +76,7 @@ fn effect(text: &str) -> Result<f64, String> {
     let percent = number.filter(|percent| (0.1..=1000.0).contains(percent));
     percent
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "an effect is 0.1 to 1000 percent, such as 5 or 5%".to_string())
+        .ok_or_else(|| "an effect is 0.1–1000 percent, such as 5 or 5%".to_string())
 }
 
 /// Fewest passes of each profile, and the most of invented samples, which no budget ends.
@@ -110,7 +110,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (grid, cases) = planned(&request, &host, &profile, &knobs, invented)?;
     let profile = budget(measure, profile, &cases).map_err(misuse)?;
     let target =
-        headline(request.bench).with_context(|| format!("{} has no main metric", request.bench.id))?;
+        headline(request.bench).with_context(|| format!("{} has no main figure", request.bench.id))?;
     let response = request.response.and_then(headline);
     let study = Study::of(profile, [Some(request.bench), request.response].into_iter().flatten().collect())
         .choosing(|_, _, _| {

@@ -133,7 +133,7 @@ fn load(text: &str) -> Result<f64, String> {
 
 fn turbo(text: &str) -> Result<f64, String> {
     let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=4.0).contains(ratio));
-    ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, such as 1.15".to_string())
+    ratio.ok_or_else(|| "a ratio of clocks of 1–4, such as 1.15".to_string())
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

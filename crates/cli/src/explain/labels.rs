@@ -172,7 +172,7 @@ const LABELS: &[Label] = &[
     label(
         &["±", "+/-", "95 %"],
         FIGURES,
-        "Half the 95 % interval of the median, in per cent; both ends where it is wide or lopsided. Imported figures of 2 to 4 values \
+        "Half the 95 % interval of the median, in per cent; both ends where it is wide or lopsided. Imported figures of 2–4 values \
          have their smallest and largest there. See `assay explain interval`.",
     ),
     label(&["median"], FIGURES, "The middle one of a figure's values: half of them lie below it."),
@@ -235,7 +235,8 @@ const LABELS: &[Label] = &[
         &["undecided"],
         CHECK,
         "The 95 % interval of the figure contains the limit, the figure is doubted, or it was not measured. More passes decide a \
-         wide interval; --all prints the command. --undecided pass or fail sets the exit code.",
+         wide interval; --all prints the command. --undecided pass or fail sets the exit code. \
+         Of a run: a demand is undecided, and none is missed.",
     ),
     label(
         &["confirmed", "not confirmed"],
@@ -270,11 +271,7 @@ const LABELS: &[Label] = &[
         "Too few figures count, or the two have none in common. The sentence names the reason; the exit code is 4 where nothing could be \
          compared or conditions differ.",
     ),
-    label(
-        &["over all", "overall"],
-        COMPARE,
-        "All figures of a group together, each benchmark with the same weight.",
-    ),
+    label(&["overall"], COMPARE, "All figures of a group together, each benchmark with the same weight."),
     // Hosts.
     label(
         &["described"],
@@ -294,7 +291,7 @@ const LABELS: &[Label] = &[
         "Something would change every figure. Remove it before measuring.",
     ),
     label(
-        &["this host", "that host"],
+        &["host", "this host", "that host"],
         MACHINE,
         "The facts of the host; `that host` is one that --root or --from describes.",
     ),

@@ -93,6 +93,14 @@ fn words_of_first_screens_are_explained() {
         ("too good", "references: "),
         ("a cache?", "references: "),
         ("unsteady", "references: "),
+        ("usable with caution", "`assay run`"),
+        ("undecided", "`assay check`"),
+        ("met", "`assay check`"),
+        ("missed", "`assay check`"),
+        ("confirmed", "`assay check`"),
+        ("one speed", "`assay memmap`"),
+        ("no second threads", "`assay smt`"),
+        ("host", "host.pauses: "),
     ] {
         let (code, text) = explained(&[word], "100");
         assert!(code == 0 && text.contains(said), "{word}: {text}");

@@ -244,7 +244,7 @@ struct Next {
     length: usize,
 }
 
-/// Reads the next line that is not blank; at most a line of ours may be long.
+/// Reads the next line that is not blank, up to the longest that Assay writes.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>, limits: &Limits) -> io::Result<Next> {
     let next = skip_blanks(text, limits.unreadable_bytes)?;
     let length = read_line(text, line, limits.line)?;
