@@ -174,7 +174,7 @@ fn printout_below(folder: &Path) -> Option<PathBuf> {
 fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let shown = path.display();
     let advice = "give the output of `sudo dmidecode`, or a file of `sudo dmidecode --dump-bin FILE`";
-    let file = run_file::open(path).map_err(|error| anyhow!("{error:#}; --dmi: {advice}"))?;
+    let file = run_file::open(path).map_err(|error| anyhow!("{error:#}; for --dmi {advice}"))?;
     let mut bytes = Vec::new();
     let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("{shown} cannot be read: {advice}"))?;

@@ -36,6 +36,8 @@ const GUARD: &str = "`assay guard`";
 const CHECK: &str = "`assay check`";
 const RUN: &str = "`assay run`";
 const SMT: &str = "`assay smt`";
+const HOST: &str = "`assay host`";
+const SWEEP: &str = "`assay sweep`";
 const FIGURES: &str = "figures";
 
 const LABELS: &[Label] = &[
@@ -110,6 +112,53 @@ const LABELS: &[Label] = &[
         &["a second thread adds *", "a second thread costs *"],
         SMT,
         "How much more, or less, work both threads of a core do than one alone.",
+    ),
+    label(
+        &["whole cpus"],
+        HOST,
+        "Each CPU of this guest runs whenever it has work: the host withholds no time that could be seen.",
+    ),
+    label(
+        &["the host takes *", "stopped as a guest", "cpus share one of the host's"],
+        HOST,
+        "CPUs of this guest stand still while no task waits for them. The host withholds time from one CPU, stops all of them at \
+         once, or runs several on one CPU of its own.",
+    ),
+    label(&["bare metal"], HOST, "No hypervisor runs below this kernel, so no host can take CPU time."),
+    label(
+        &["set *"],
+        SWEEP,
+        "The best setting that was found. The sentences say for what it is better, and by how much.",
+    ),
+    label(
+        &["nothing to gain"],
+        SWEEP,
+        "No setting is worth a change. The sentences name the smallest gain that would have been seen.",
+    ),
+    label(
+        &["no single knob decides", "no difference found"],
+        "`assay explain-profile`",
+        "The profiles differ in the benchmark, but no single setting explains it; or they do not differ measurably.",
+    ),
+    label(
+        &["the component repeats*", "the component does not repeat", "one run of each component"],
+        "`assay rate`",
+        "Whether the runs of each component lie close together. One run of each shows nothing about repeats.",
+    ),
+    label(
+        &["runs agree", "runs differ", "runs scatter"],
+        "`assay hackbench`",
+        "Whether the runs lie close together, have several values or a drift, or scatter widely.",
+    ),
+    label(
+        &["all hosts are alike", "one host is slower than its peers"],
+        "`assay peers`",
+        "Whether any host is slower than hosts of the same make: assay explain slow-among-peers.",
+    ),
+    label(
+        &["confirm the last run"],
+        "`assay trend`",
+        "The last run or two differ from the runs before. Run the printed command: a step needs three runs on each side.",
     ),
     // Lines of imports.
     label(
