@@ -1,6 +1,5 @@
-//! `assay case` (for our own sessions): one visit. Reads an order on standard input, writes sample
-//! lines on standard output, so any single case can also be run by hand, under `perf` or a
-//! debugger.
+//! `assay case` (started by a run): one pass. Reads an order on standard input and writes sample
+//! lines on standard output, so a developer can also start it under `perf` or a debugger.
 
 use super::output::eprint_line;
 use std::io::{Read, Write};
@@ -16,8 +15,7 @@ use sys::{affinity, counters, process};
 const MAX_ORDER_BYTES: u64 = 16 << 20;
 
 pub fn run() -> anyhow::Result<ExitCode> {
-    // When the parent goes, so do we: nothing is left running. (By hand, from a shell, that is just
-    // as well.)
+    // The process ends with its parent, so that nothing is left running.
     if let Some(parent) = rustix::process::getppid() {
         process::die_with_parent(parent).context("cannot tie this process to its parent")?;
     }
@@ -25,7 +23,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
     process::set_process_name(c"assay");
     let mut text = String::new();
     std::io::stdin().take(MAX_ORDER_BYTES).read_to_string(&mut text).context("cannot read the order")?;
-    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists cases");
+    ensure!(!text.trim().is_empty(), "no order on standard input; `assay run --dry-run --json` lists orders");
     let order: Order = serde_json::from_str(&text).context("cannot parse the order on standard input")?;
     // The session may have ended before the kernel tied this process to it.
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().unsigned_abs());

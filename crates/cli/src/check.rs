@@ -58,17 +58,17 @@ A spec is a TOML file with one demand per line:
   [reference]
   runs = \"@before\"                        # or a run, or a folder of one host's runs
 Examples:
-  assay check RUN --init > db.toml        a spec from a good run, with a margin of 10 %
-  assay check good/ --derive > db.toml    a spec from at least eight good runs
-  assay check --lint db.toml              find mistakes in a spec
-  assay check RUN --spec db.toml          one host
-  assay check runs/ --spec-dir specs/     each host by the spec that its [machine] matches
-  assay check runs/ --spec db.toml        many hosts: how many pass, and why others fail
-  assay check runs/ --newest --spec db.toml --brief    the newest run of each host, one line each
-  assay check runs/ --confirmed --spec db.toml --brief  before you drain a host
-  assay check RUN --spec db.toml --maas \"$RESULT_PATH\"    result of a MAAS script
+  assay check RUN --init > db.toml              a spec from a good run, with a margin of 10 %
+  assay check good/ --derive > db.toml          a spec from at least eight good runs
+  assay check --lint db.toml                    find mistakes in a spec
+  assay check RUN --spec db.toml                one host
+  assay check runs/ --spec-dir specs/           each host by the spec that its [machine] matches
+  assay check runs/ --spec db.toml              many hosts: how many pass, and why others fail
+  assay check runs/ --newest --spec db.toml     the newest run of each host
+  assay check runs/ --confirmed --spec db.toml  before you drain a host
+  assay check RUN --spec db.toml --maas FILE    result of a MAAS script (FILE is $RESULT_PATH there)
 --confirmed rejects a figure, finding or peer that the newest run and two earlier ones miss, 25 minutes or more \
-apart and within a week. A wrong fact of the machine is rejected at once.
+apart and within a week. A wrong fact of the host is rejected at once.
 Exit codes: 0 accepted, 1 rejected, 2 usage, 3 no run can be judged, 4 undecided or not yet confirmed; several runs: \
 the first of 1, 3, 4, 0 that occurs")]
 pub struct Args {
@@ -90,7 +90,7 @@ pub struct Args {
     /// Margin of --init and --derive in % [default: 10 and 5]
     #[arg(long, value_name = "PERCENT", value_parser = room)]
     margin: Option<f64>,
-    /// Print the mistakes in a spec, check no host
+    /// Mistakes in a spec file, without a run
     #[arg(long, value_name = "FILE", conflicts_with_all = ["spec", "runs"])]
     lint: Option<PathBuf>,
     /// Judge only the newest run of each host
@@ -99,12 +99,12 @@ pub struct Args {
     /// Reject only what three runs of a host miss (see below)
     #[arg(long, conflicts_with_all = ["init", "derive", "lint"])]
     confirmed: bool,
-    /// What undecided counts as: pass or fail
-    #[arg(long, value_name = "OUTCOME", value_parser = ["pass", "fail"])]
+    /// Exit code of undecided: as for pass or fail
+    #[arg(long, value_name = "OUTCOME", value_parser = ["pass", "fail"], hide_possible_values = true)]
     undecided: Option<String>,
     #[command(flatten)]
     reference: ReferenceArg,
-    /// Every demand, with reason and key
+    /// Every demand with its key, and the run that decides it
     #[arg(long, conflicts_with_all = ["brief", "quiet"], help_heading = "Output")]
     all: bool,
     /// One line per run
@@ -139,7 +139,7 @@ fn room(text: &str) -> Result<f64, String> {
     number
         .filter(|percent| (0.0..100.0).contains(percent))
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "a margin is 0 to 99 percent".to_string())
+        .ok_or_else(|| "a margin is 0–99 percent".to_string())
 }
 
 /// What `--json` prints.

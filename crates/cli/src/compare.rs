@@ -17,14 +17,14 @@ use report::{comparing, comparison, csv, html, json, markdown, text};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay compare before.assay.jsonl after.assay.jsonl   B against A: what is faster, what is slower
+  assay compare A B                      B against A: what is faster, what is slower
   assay compare @before                  the newest run against those of `assay run --name before`
   assay compare runs-of-a/ runs-of-b/    folders of runs
   assay compare A B --all                every figure, and how the hosts differ
   assay compare A B --left-out           the figures that do not count, with reasons
   assay compare A B --out compare.html   a page with plots
   assay compare A B --again A2           A2 is a second result of A
-  assay compare A B --history runs-of-a/ how much equal runs differ, from earlier ones
+  assay compare A B --history of-a/      how much equal runs differ, from earlier ones
   assay compare A B --fail-on slower:5%  exit 1 if a key figure is slower by 5 %
   assay compare summary.out RUN          an old lmbench summary against a run
 Ratios are B ÷ A, turned so that above 1 is better for B. The screen shows the key figures that both have; if there \
@@ -87,8 +87,10 @@ const FAILED: u8 = 1;
 pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
     let within = if args.others.is_empty() { results::within(&args.a) } else { Vec::new() };
     if args.others.is_empty() && within.is_empty() {
-        let newest = results::newest(Path::new(naming::OUT))
-            .map_err(|error| misuse(format!("one result is given, and {error:#}: name a second one")))?;
+        let newest = results::newest(Path::new(naming::OUT)).map_err(|_| {
+            let missing = || misuse(format!("compare needs a second result: {} has no run", naming::OUT));
+            load(&args.a).err().unwrap_or_else(missing)
+        })?;
         args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);
@@ -117,7 +119,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
 /// The exit code; if no screen gives the reason for a failure, standard error does.
 fn exit(args: &Args, found: &[Comparison]) -> u8 {
     let is_shown = !args.json && args.out.is_none();
-    let tell = |text: String| {
+    let eprint_unless_shown = |text: String| {
         if !is_shown {
             eprint_line(&text);
         }
@@ -128,11 +130,11 @@ fn exit(args: &Args, found: &[Comparison]) -> u8 {
         let [_, file] = &one.names[1];
         let refused = one.refuses() && (!one.imported || names_them);
         match (one.metrics.is_empty(), refused && !args.allow_refused) {
-            (true, _) => tell(format!(
+            (true, _) => eprint_unless_shown(format!(
                 "assay: {file} and {} have no figure in common that can be compared",
                 one.names[0][1]
             )),
-            (false, true) => tell(format!(
+            (false, true) => eprint_unless_shown(format!(
                 "assay: {file}: {}; --allow-refused accepts that",
                 comparing::refused_words(one)
             )),
@@ -235,7 +237,7 @@ fn unknown(name: &str, arms: &[ComparisonSide]) -> Option<String> {
     let benches = keys().filter_map(|key| key.split(['@', '#']).next());
     let groups = benches.clone().filter_map(|bench| bench.split('.').next());
     let meant = did_you_mean(name, groups.chain(benches).chain(keys()));
-    Some(format!("--only {name}: no result has a group, benchmark or series of this name{meant}"))
+    Some(format!("--only {name}: no result has a group, benchmark or figure of this name{meant}"))
 }
 
 /// Whether a name is a key, its group, its benchmark or how it begins, up to a mark.

@@ -43,8 +43,8 @@ impl RunFileMonitor<'_> {
     }
 }
 
-/// Saves a run file to which somebody did something where it can be found, and says where; whether
-/// that was necessary.
+/// Saves a run file that was moved or changed during the run to a new place, and prints which;
+/// whether that was necessary.
 pub fn keep(args: &MeasureArgs, writer: &mut Writer) -> anyhow::Result<bool> {
     let lost = writer.lost_or_changed();
     if let Some(why) = &lost {

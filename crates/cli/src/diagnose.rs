@@ -17,7 +17,7 @@ pub struct Args {
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// Exit 1 if a finding is as severe: note, warning or problem
+    /// Exit 1 on findings from this severity on: note, warning, problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
     #[command(flatten)]

@@ -67,7 +67,7 @@ pub fn show(
     );
     text.push_str(&case_lines(planned));
     text.push_str(&format!(
-        "\n  needs root: {}\n  would change on this system: {}\n",
+        "\n  needs root: {}\n  would change on this host: {}\n",
         listed(&needing_root(planned)),
         listed(&dry.changes)
     ));

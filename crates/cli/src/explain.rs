@@ -10,7 +10,7 @@ use bench::{self, Benchmark};
 use diagnose::key_figures::{KEY_FIGURES, KeyFigure};
 use diagnose::{Rule, rules};
 use model::vocabulary::host::rule::LLC_DIFFERS;
-use model::{Grade, VerdictKind, did_you_mean};
+use model::{Better, Grade, Metric, VerdictKind, did_you_mean, unit_words};
 use report::plain::lines;
 use session::explained::STATES;
 
@@ -109,9 +109,14 @@ pub fn words() -> Vec<String> {
     words
 }
 
+/// All benchmarks but those of Assay's own tests; some have a command of their own.
+pub fn benches() -> impl Iterator<Item = &'static Benchmark> {
+    bench::all().filter(|bench| bench.group() != "selftest")
+}
+
 /// All that can be explained.
 fn names() -> Vec<String> {
-    let benches = session::plan::shown().flat_map(|bench| [bench.id.as_str(), bench.group()]);
+    let benches = benches().flat_map(|bench| [bench.id.as_str(), bench.group()]);
     let placements = bench::placement::EXPLAINED.iter().map(|(name, _)| *name);
     let states = STATES.iter().flat_map(|state| state.words.iter().copied());
     let topics = TOPICS.iter().map(|topic| topic.id);
@@ -119,17 +124,22 @@ fn names() -> Vec<String> {
         benches.chain(rules().map(|rule| rule.id.as_str())).chain(placements).chain(states).chain(topics);
     let grades = GRADES.iter().map(|(grade, _, _)| grade.word().to_string());
     let fixed = fixed.chain(search::symptoms());
-    fixed.map(str::to_string).chain(VERDICTS.iter().map(|(kind, _)| word(*kind))).chain(grades).collect()
+    fixed
+        .map(str::to_string)
+        .chain(VERDICTS.iter().map(|(kind, _)| kind.words().to_string()))
+        .chain(grades)
+        .collect()
 }
 
 fn contents(width: usize) -> String {
-    let benches: Vec<String> = session::plan::shown().map(|bench| bench.id.to_string()).collect();
+    let benches: Vec<String> = benches().map(|bench| bench.id.to_string()).collect();
     let rules: Vec<String> = rules().map(|rule| rule.id.to_string()).collect();
-    let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| word(*kind)).collect();
+    let verdicts: Vec<String> = VERDICTS.iter().map(|(kind, _)| kind.words().to_string()).collect();
     let grades: Vec<String> =
         GRADES.iter().map(|(grade, _, _)| format!("{grade:?} ({})", grade.word())).collect();
     let list = |title: &str, ids: &[String]| {
-        let text = format!("{title}: {}", ids.join(", "));
+        let mark = if ids.iter().any(|id| id.contains(',')) { "; " } else { ", " };
+        let text = format!("{title}: {}", ids.join(mark));
         lines(&text, width.clamp(40, 100)).iter().map(|line| format!("{line}\n")).collect::<String>()
     };
     let topics: Vec<String> = TOPICS.iter().map(|topic| topic.id.to_string()).collect();
@@ -144,7 +154,7 @@ fn contents(width: usize) -> String {
 
 /// The benchmarks of a group, by name and title.
 fn group(wanted: &str) -> Option<String> {
-    let own = session::plan::shown().filter(|bench| bench.group() == wanted);
+    let own = benches().filter(|bench| bench.group() == wanted);
     let lines: Vec<String> = own.map(|bench| format!("  {}: {}\n", bench.id, bench.title)).collect();
     (!lines.is_empty()).then(|| format!("Group {wanted}\n{}", lines.concat()))
 }
@@ -202,21 +212,15 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
     let mut text = format!("{}: {}\n\n", bench.id, bench.title);
     text.push_str(&section("What it measures", bench.about, width));
     text.push_str(&section("How to read it", bench.reading, width));
-    text.push_str("Metrics\n");
+    text.push_str("Figures\n");
     for metric in bench.metrics {
-        let better = match metric.better {
-            model::Better::Higher => "higher is better",
-            model::Better::Lower => "lower is better",
-            model::Better::Neither => "neither side is better",
-        };
-        let unit = if metric.unit.is_empty() { String::new() } else { format!(", {}", metric.unit) };
-        text.push_str(&format!("  {}: {}{unit}, {better}\n", metric.name, metric.title));
+        text.push_str(&indented(&format!("{}: {}", metric.name, figure_words(metric)), width));
     }
     if !bench.params.is_empty() {
         text.push_str("\nParameters\n");
         for param in bench.params {
-            let said = format!("{}: {} ({})", param.name, param.about, param.range);
-            text.push_str(&indented(&said, width));
+            let line = format!("{}: {} ({})", param.name, param.about, param.range);
+            text.push_str(&indented(&line, width));
         }
     }
     text.push_str(&format!(
@@ -228,6 +232,18 @@ fn benchmark(bench: &Benchmark, width: usize) -> String {
     }
     text.push_str(&format!("Source: {}\n", bench.source));
     text
+}
+
+/// What a figure is, where its name does not say it, with its unit and better side.
+fn figure_words(metric: &Metric) -> String {
+    let better = match metric.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+        Better::Neither => "",
+    };
+    let title = if metric.title == metric.name { "" } else { &metric.title };
+    let words = [title, unit_words(&metric.unit), better];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn rule(rule: &Rule, width: usize) -> String {
@@ -254,7 +270,7 @@ const VERDICTS: &[(VerdictKind, &str)] = &[
     (
         VerdictKind::Trusted,
         "Use the figure. Its interval is as narrow as the profile asks. No test found drift, several values or dependence, and no \
-         rule objected.",
+         finding limits it.",
     ),
     (
         VerdictKind::TrustedWithCause,

@@ -102,7 +102,7 @@ fn understood(args: &Args, knobs: &Knobs) -> anyhow::Result<(&'static Benchmark,
         None => Settings { name: "now".into(), settings: Vec::new(), remarks: Vec::new() },
     };
     let after = profile::read(&args.after)?;
-    let target = headline(bench).with_context(|| format!("{} has no main metric", bench.id))?;
+    let target = headline(bench).with_context(|| format!("{} has no main figure", bench.id))?;
     let (mut factors, mut left_out) = (Vec::new(), Vec::new());
     let invented = args.measure.tests.pretends();
     for difference in profile::differences(&before, &after) {

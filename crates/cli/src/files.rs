@@ -58,7 +58,7 @@ pub fn write_named(
     put(path, &give_way, write).with_context(advice)
 }
 
-/// The same for what nobody but its owner may read: a file, and no pipe.
+/// The same for a file that only its owner may read, and no pipe.
 pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let give_way = || replaceable(path).map(|_| path.symlink_metadata().is_ok());
     let private = Some(Mode::RUSR | Mode::WUSR);
@@ -102,7 +102,7 @@ fn put_with(
         rustix::fs::fchmod(fresh.file(), mode)?;
     }
     fill(fresh.file().try_clone().map(File::from)?, write)?;
-    // Somebody may put a file there at any moment.
+    // Another process may put a file there at any moment.
     while !fresh.put(give_way()?)? {}
     Ok(())
 }

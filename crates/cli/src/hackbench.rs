@@ -21,10 +21,10 @@ and a report, as by `assay run --only sched.hackbench`.
 Each of -g groups has -f senders and -f receivers. Every sender writes -l messages of -s bytes to every receiver of \
 its group.
 Examples:
-  assay hackbench -g 4 -l 500 -p -T       one run: 4 groups of threads over pipes
-  assay hackbench --runs 20 -p            twenty runs, judged
-  assay hackbench --latency -g 2          latency of each message
-  assay sweep hackbench --knob slice_ns=0.5ms..8ms:log5    effect of a scheduler setting
+  assay hackbench -g 4 -l 500 -p -T                 one run: 4 groups of threads over pipes
+  assay hackbench --runs 20 -p                      twenty runs, judged
+  assay hackbench --latency -g 2                    latency of each message
+  assay sweep hackbench --knob slice_ns=1ms,10ms    effect of a kernel setting
 Exit codes: 0 it ran, 2 usage, 3 it failed; with --runs as of `assay run`"
 )]
 pub struct Args {

@@ -13,7 +13,7 @@ use model::vocabulary::{BenchId, cpu, host, kernel, memory_map};
 #[command(
     mut_args(hide(&["only", "dir", "drop_caches"])),
     after_help = "\
-Reads a clock on every CPU at once and attributes each pause: to a task of this system (the clock's process waited \
+Reads a clock on every CPU at once and attributes each pause: to a task of this guest (the clock's process waited \
 for its CPU), to a tick or interrupt (short), or to the host (long, and no task waited). CPUs that pause alternately \
 share one CPU of the host.
 Also measured: siblings, core clock, clock source, timers, pages and nodes behind the memory, and, with all CPUs \

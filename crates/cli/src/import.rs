@@ -40,13 +40,13 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  assay import summary.out                       what lmbench's `make summary` printed
-  assay import fio.json --all                    every figure, and how it differs from Assay's
-  assay import results/myhost-2019-05-02-01      what UnixBench's `./Run` wrote
-  assay import summary.out --reference RUN       read its figures by a run
-  assay import fio.json iperf3.json sockperf.log several tools at once, JSON or text
-  assay compare summary.out RUN                  an old result against a run
-  assay report RUN --beside summary.out          an old result in the report of a run";
+  assay import summary.out                        what lmbench's `make summary` printed
+  assay import fio.json --all                     every figure, and how it differs from Assay's
+  assay import results/myhost-2019-05-02-01       what UnixBench's `./Run` wrote
+  assay import summary.out --reference RUN        read its figures by a run
+  assay import fio.json iperf3.json sockperf.log  several tools at once, JSON or text
+  assay compare summary.out RUN                   an old result against a run
+  assay report RUN --beside summary.out           an old result in the report of a run";
 
 /// Examples, and all that can be read.
 fn help() -> String {

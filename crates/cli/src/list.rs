@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::output;
 use bench::Benchmark;
+use model::unit_words;
 use session::plan;
 
 /// List the benchmarks, by group
@@ -16,6 +17,10 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+/// Commands that measure benchmarks of no profile, with the groups of these.
+const COMMANDS: [(&str, &str); 4] =
+    [("host", "host"), ("memmap", "memory"), ("guard", "guard"), ("unixbench", "unixbench")];
 
 /// One benchmark of `list --json`.
 #[derive(Serialize, JsonSchema)]
@@ -40,6 +45,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             bench.metrics.iter().map(|metric| metric_words(&metric.name, &metric.unit)).collect();
         text.push_str(&format!("{:width$}  {}: {}\n", bench.id, bench.title, metrics.join(", ")));
     }
+    text.push_str("\nMeasured by commands of their own:\n");
+    for (command, group) in COMMANDS {
+        let own = bench::all().filter(|bench| bench.hidden && bench.group() == group);
+        let ids: Vec<&str> = own.map(|bench| bench.id.as_str()).collect();
+        text.push_str(&format!("  assay {command}: {}\n", ids.join(", ")));
+    }
     text.push_str(
         "\n`assay explain ID` says how each is measured, `assay run --dry-run` which this host can run.\n",
     );
@@ -48,7 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn metric_words(name: &str, unit: &str) -> String {
-    if unit.is_empty() { name.to_string() } else { format!("{name} ({unit})") }
+    if unit.is_empty() { name.to_string() } else { format!("{name} ({})", unit_words(unit)) }
 }
 
 fn listed(bench: &Benchmark) -> Listed {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use schemars::JsonSchema;
@@ -89,31 +89,32 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         save(&snapshot, path)?;
     }
     let machine = Machine::from(&snapshot);
-    let blank = machine.is_blank();
-    let exit = if blank { 3 } else { 0 };
+    let is_blank = machine.is_blank();
+    let exit = if is_blank { 3 } else { 0 };
+    if is_blank {
+        eprint_line(&format!("assay: {}", nothing_read(&args)));
+    }
     if args.json {
         let report = Report { summary: machine.summary(), machine };
         output::print_json(&report)?;
-    } else {
-        output::print_text(&text_of(&machine, &args, exit))?
-    }
-    if blank {
-        eprint_line(&format!("assay: {}", nothing_read(&args)));
+    } else if !is_blank {
+        output::print_text(&text_of(&machine, &args))?
     }
     Ok(ExitCode::from(exit))
 }
 
 /// The first screen, with the drawing and every fact on request.
-fn text_of(machine: &Machine, args: &Args, exit: u8) -> String {
+fn text_of(machine: &Machine, args: &Args) -> String {
     let screen = text_machine::screen(machine);
     let counts = screen.counts();
-    let counts = if counts.is_empty() { "nothing found".to_string() } else { counts.join(", ") };
+    let counts = if counts.is_empty() { "no findings".to_string() } else { counts.join(", ") };
+    let is_this_host = args.from.is_none() && args.root.is_none() && args.cpuid.is_none();
     let closing = vec![
-        vec![counts, screen.explain(), if exit == 0 { String::new() } else { format!("exit {exit}") }],
+        vec![counts, screen.explain()],
         vec![
             if args.all { "" } else { "--all draws it, with every fact" }.to_string(),
             "keep it: --save FILE".to_string(),
-            "measure it: assay run".to_string(),
+            if is_this_host { "measure it: assay run" } else { "" }.to_string(),
         ],
     ];
     let style = style(args.ascii);
@@ -173,7 +174,7 @@ fn printout_below(folder: &Path) -> Option<PathBuf> {
 fn dmi_entries(path: &Path) -> anyhow::Result<Vec<(String, Entry)>> {
     let shown = path.display();
     let advice = "give the output of `sudo dmidecode`, or a file of `sudo dmidecode --dump-bin FILE`";
-    let file = run_file::open(path).context(advice)?;
+    let file = run_file::open(path).map_err(|error| anyhow!("{error:#}; for --dmi {advice}"))?;
     let mut bytes = Vec::new();
     let read = file.take(LARGEST_DMI + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("{shown} cannot be read: {advice}"))?;
@@ -286,7 +287,7 @@ fn nothing_read(args: &Args) -> String {
               edx'",
             dump.display()
         ),
-        (.., Some(file)) => format!("{} describes no machine", file.display()),
+        (.., Some(file)) => format!("{} describes no host", file.display()),
         _ => "no files in /proc and /sys: are they mounted?".to_string(),
     }
 }

@@ -18,8 +18,8 @@ use session::plan::{self, PROFILES, Profile};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Measuring")]
 pub struct MeasureArgs {
-    /// quick (90 s, to 3 %), standard (10 min, to 1 %) or full (1 h or more)
-    #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"])]
+    /// quick (90 s, ±3 %), standard (10 min, ±1 %), full (1 h or more, ±1 %)
+    #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"], hide_possible_values = true)]
     pub profile: String,
     /// Short for --profile quick
     #[arg(long, conflicts_with = "profile")]
@@ -57,7 +57,7 @@ pub struct MeasureArgs {
     /// JSON on standard output, text on standard error
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Exit 1 if a finding is this severe: note, warning or problem
+    /// Exit 1 on findings from this severity on: note, warning, problem
     #[arg(long, value_name = "SEVERITY", help_heading = OUTPUT)]
     pub fail_on: Option<Severity>,
     #[command(flatten)]
@@ -104,11 +104,15 @@ impl TestArgs {
 /// The options that choose between benchmarks, for verbs that measure their own.
 pub const CHOICES: [&str; 4] = ["only", "dir", "drop_caches", "all_pairs"];
 
-/// Leaves these options out of a verb's help.
+/// Leaves these options out of a verb's help, whose profiles take times of their own.
 pub fn hide(names: &[&str]) -> impl Fn(clap::Arg) -> clap::Arg {
     move |arg| {
         let is_hidden = names.contains(&arg.get_id().as_str());
-        if is_hidden { arg.hide(true) } else { arg }
+        match arg.get_id().as_str() {
+            _ if is_hidden => arg.hide(true),
+            "profile" => arg.help("quick, standard or full: how much to measure"),
+            _ => arg,
+        }
     }
 }
 

@@ -64,7 +64,7 @@ pub fn size(text: &str) -> Result<u64, String> {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
     let fine = number.filter(|percent| (1.0..=300.0).contains(percent));
-    fine.ok_or_else(|| "a limit is 1% to 300%, such as 10%".to_string())
+    fine.ok_or_else(|| "a limit is 1–300 %, such as 10%".to_string())
 }
 
 /// Nodes of a large machine take their time.
@@ -84,8 +84,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..usual
     };
     let row = bench::find(&MAP).with_context(|| format!("the benchmark {MAP} is missing"))?;
-    let wish = MapOptions { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
-    let study = Study::of(profile, vec![row]).choosing(|_, scope, _| bench::map_cases(row, scope, &wish));
+    let options = MapOptions { max, node, rounds, limit, chunk, looks: true, plant, plant_places: false };
+    let study = Study::of(profile, vec![row]).choosing(|_, scope, _| bench::map_cases(row, scope, &options));
     Ok(study.measure(&measure)?.code)
 }
 

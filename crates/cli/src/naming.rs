@@ -153,13 +153,10 @@ fn named_runs(text: &OsStr, out: &Path) -> Result<Option<PathBuf>, String> {
     }
     let near = model::did_you_mean(name, names.iter().map(String::as_str));
     let known = match names.len() {
-        0 => "there are no names yet; `assay run --name NAME` keeps a run by a name".to_string(),
-        _ => format!("there are @{}", names.join(", @")),
+        0 => "Name one by `assay run --name NAME`".to_string(),
+        _ => format!("There are @{}", names.join(", @")),
     };
-    Err(format!(
-        "no runs in {} are named {name}{near}: {known} (for runs with --out DIR, use DIR/{name})",
-        out.display()
-    ))
+    Err(format!("no run in {} is named {name}{near}. {known}; of other folders use DIR/NAME", out.display()))
 }
 
 /// `rack=r7`: the key may have the characters of a variable, `-`, `.` and `/`.

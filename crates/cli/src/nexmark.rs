@@ -41,7 +41,7 @@ pub struct FlinkArgs {
 /// The oldest Java that this Flink and the program run on.
 const MIN_JAVA: u32 = 11;
 /// Time limit of `java -version`.
-const SAY: Duration = Duration::from_secs(60);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// What was found, with lines of name and value for the run's header.
 pub struct FlinkSetup {
@@ -102,7 +102,7 @@ impl FlinkArgs {
             .context("cannot parse the cluster's metrics.fetcher.update-interval")?;
         let jar = match &self.nexmark_jar {
             Some(_) => self.jar(None, None)?,
-            // Whoever has no Java here may bring the program along.
+            // A host without Java may get the program from another one.
             None => {
                 let java = Java::find(self.java.as_deref());
                 let distribution = Distribution::find(None);
@@ -194,10 +194,10 @@ impl Java {
         let shown = path.display();
         ensure!(path.is_file(), "{from} names {shown}, which does not exist: give a java program");
         ensure!(may_run(&path), "{from} names {shown}, which this user may not execute");
-        let (fine, said) = said(Command::new(&path).arg("-version"), SAY)
+        let (succeeded, output) = output_of(Command::new(&path).arg("-version"), ANSWER_LIMIT)
             .with_context(|| format!("{from} names {shown}, which does not print its version"))?;
-        let version = version_in(&said).filter(|_| fine).with_context(|| {
-            let line = said.lines().next().unwrap_or("").chars().take(120).collect::<String>();
+        let version = version_in(&output).filter(|_| succeeded).with_context(|| {
+            let line = output.lines().next().unwrap_or("").chars().take(120).collect::<String>();
             format!("{from} names {shown}, which is not Java: `-version` prints {line:?}")
         })?;
         ensure!(
@@ -224,8 +224,8 @@ impl Java {
 }
 
 /// `17.0.15` of `openjdk version "17.0.15" 2025-04-15`.
-fn version_in(said: &str) -> Option<String> {
-    let (_, rest) = said.split_once("version \"")?;
+fn version_in(output: &str) -> Option<String> {
+    let (_, rest) = output.split_once("version \"")?;
     let (version, _) = rest.split_once('"')?;
     major(version).map(|_| version.to_string())
 }
@@ -337,8 +337,8 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Whether a program succeeded, and its output on both streams; killed after `limit`.
-pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, String)> {
-    let memory = rustix::fs::memfd_create(c"said", rustix::fs::MemfdFlags::CLOEXEC);
+pub fn output_of(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, String)> {
+    let memory = rustix::fs::memfd_create(c"output", rustix::fs::MemfdFlags::CLOEXEC);
     let mut file = std::fs::File::from(memory.context("cannot keep the output of a program")?);
     let (out, err) = (file.try_clone()?, file.try_clone()?);
     process::kill_with_parent(command);
@@ -362,8 +362,8 @@ pub fn said(command: &mut Command, limit: Duration) -> anyhow::Result<(bool, Str
 }
 
 /// The last lines of a program's output, as one line.
-pub fn last_lines(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+pub fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(4)..].join(" / ").chars().take(800).collect()
 }
 
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn versions_are_read_as_java_says_them() {
-        let version = |said: &str| version_in(said).and_then(|version| major(&version));
+        let version = |output: &str| version_in(output).and_then(|version| major(&version));
         assert_eq!(version("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK Runtime\n"), Some(17));
         assert_eq!(version("java version \"1.8.0_402\"\n"), Some(8));
         assert_eq!(version("openjdk version \"21-ea\"\n"), Some(21));

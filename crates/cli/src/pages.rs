@@ -55,7 +55,7 @@ fn commands() -> String {
 fn benchmarks() -> String {
     let mut text = String::new();
     let mut group = "";
-    for bench in session::plan::shown() {
+    for bench in explain::benches() {
         if bench.group() != group {
             group = bench.group();
             text.push_str(&format!("\n## {group}\n"));

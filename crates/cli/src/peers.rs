@@ -9,7 +9,7 @@ use super::output::{self, eprint_line};
 use super::report_file::{Form, ReportFile};
 use super::{naming, results};
 use compare::peers::{self, Fleet, Peers};
-use model::Severity;
+use model::{Severity, run_file};
 use reading::fleet_of;
 use report::block::Report;
 use report::peers as shown;
@@ -36,7 +36,7 @@ pub struct Args {
     /// Run files, folders of them, reports, or files of `assay import`
     #[arg(value_name = "RUNS", required = true, value_parser = naming::results())]
     runs: Vec<PathBuf>,
-    /// Exit 1 if a finding is this severe: note, warning or problem
+    /// Exit 1 on findings from this severity on: note, warning, problem
     #[arg(long, value_name = "SEVERITY")]
     fail_on: Option<Severity>,
     /// Show every host, group and finding
@@ -60,7 +60,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let files = results::files(&args.runs)?;
     let found = peers::judge(fleet_of(&files));
     let unusable = &found.fleet.left_out;
-    let why = unusable.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
+    let why =
+        unusable.first().map_or(String::new(), |(file, why)| format!(": {}", results::about(file, why)));
+    if files.is_empty() {
+        let named: Vec<String> = args.runs.iter().map(|path| path.display().to_string()).collect();
+        eprint_line(&format!(
+            "assay: no run ({}) in {}; name results of other tools one by one: assay peers DIR/*",
+            run_file::EXTENSION,
+            named.join(", ")
+        ));
+        return Ok(ExitCode::from(3));
+    }
     if found.fleet.hosts.is_empty() {
         eprint_line(&format!(
             "assay: none of {} can be used{why}",

@@ -21,7 +21,7 @@ impl FromStr for Planted {
     fn from_str(text: &str) -> Result<Planted, String> {
         let (percent, names) = text.split_once(':').unwrap_or((text, ""));
         let percent: Option<f64> = percent.parse().ok().filter(|percent| (1.0..=100.0).contains(percent));
-        let percent = percent.ok_or_else(|| format!("{text:?} does not begin with 1 to 100 (percent)"))?;
+        let percent = percent.ok_or_else(|| format!("{text:?} does not begin with 1–100 (percent)"))?;
         let names = names.split(',').filter(|name| !name.is_empty()).map(str::to_string).collect();
         Ok(Planted { share: percent / 100.0, names })
     }

@@ -30,9 +30,9 @@ use stats::repeat::APART;
     after_help = "\
 Like SPEC CPU's rate: a copy of each component on every core, with memory on its own node, all started together. \
 Every copy checks its answer after each piece of work, so the suite also finds faulty cores.
-Each figure is a ratio to one copy on a stored reference machine, and the suite's figure is their geometric mean. \
-The report says whether results repeat and where the variance lies: pieces of work, arrays or processes. Earlier \
-runs in --out are the history.
+Each figure is the ratio to one copy on Assay's reference host, and the suite's figure is their geometric mean. The \
+report says whether results repeat and where the variance lies: pieces of work, arrays or passes. Earlier runs in \
+--out are shown as history.
 Takes up to 5 minutes with --quick, else about 25; larger footprints take longer.
 Examples:
   assay rate --quick                    the suite in minutes
@@ -58,10 +58,10 @@ pub struct Args {
     /// NUMA node to use [default: all]
     #[arg(long, value_name = "NODE")]
     node: Option<u32>,
-    /// Pieces of work per arrays
+    /// Pieces of work per set of arrays
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     iterations: Option<u64>,
-    /// Fresh arrays per process
+    /// Fresh sets of arrays per pass
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     allocations: Option<u64>,
     /// Double the footprint until memory decides or a node is full

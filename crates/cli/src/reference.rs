@@ -26,12 +26,12 @@ use stats::analysis::Judged;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay reference list                            figures that have reference values
-  assay reference show dram-latency               every band of a figure, with source and date
-  assay reference show dram-latency --from M.json for a host of `assay machine --save`
-  assay reference show syscall --run RUN          how the figure of a run reads
-  assay reference add RUN --as \"db class 2026\"    keep a run for hosts of its class
-  assay run --reference OTHER-RUN                 read a run by a run, a folder or a table (.csv)
+  assay reference list                             figures that have reference values
+  assay reference show dram-latency                every band of a figure, with source and date
+  assay reference show dram-latency --from M.json  for a host of `assay machine --save`
+  assay reference show syscall --run RUN           how the figure of a run reads
+  assay reference add RUN --as \"db class 2026\"     keep a run for hosts of its class
+  assay run --reference OTHER-RUN                  read a run by a run, a folder or a table (.csv)
 Kept runs are tables in assay/reference in $XDG_DATA_HOME or ~/.local/share. Delete the file to remove one.
 `assay explain references` says how a figure is read.
 Exit codes: 0; 2 usage or unknown name; 3 a file cannot be used")]
@@ -260,7 +260,7 @@ fn show(args: &Show) -> anyhow::Result<ExitCode> {
     };
     text.push_str(&host_lines(&host, found.as_ref()));
     if run.is_some() {
-        text.push_str(&format!("measured   {}\n", said(measured, &references, &host, &first.unit)));
+        text.push_str(&format!("measured   {}\n", measured_words(measured, &references, &host, &first.unit)));
     }
     text.push('\n');
     text.extend(
@@ -320,7 +320,12 @@ fn gaps(rows: &[(&str, &Row)]) -> String {
 }
 
 /// The figure of a run, and how it reads.
-fn said(measured: Option<&Judged>, references: &References, host: &HostClass, unit: &str) -> String {
+fn measured_words(
+    measured: Option<&Judged>,
+    references: &References,
+    host: &HostClass,
+    unit: &str,
+) -> String {
     let Some(judged) = measured else { return "not in this run".to_string() };
     let figure = judged.analysis.figure().filter(|_| judged.analysis.verdict.usable());
     let factor = model::unit_factor(&judged.series.metric.unit, unit);

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::output::eprint_line;
 use super::{nexmark, peers, results};
@@ -20,7 +20,7 @@ const LARGEST: u64 = 16 << 20;
 
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct ReferenceArg {
-    /// Run, folder of runs or table (.csv) to read figures by
+    /// Run, folder of runs or table (.csv) as reference
     #[arg(long, value_name = "RUN|DIR|CSV")]
     reference: Option<PathBuf>,
 }
@@ -36,7 +36,7 @@ impl ReferenceArg {
         if let Some(file) = self.reference.as_deref().filter(|path| is_table(path) && !path.is_dir())
             && let Some(text) = without_effect(&table(file)?, own)
         {
-            tell_once(format!("assay: --reference {}: {text}", file.display()));
+            eprint_once(format!("assay: --reference {}: {text}", file.display()));
         }
         Ok(references)
     }
@@ -46,8 +46,10 @@ impl ReferenceArg {
         let references = kept()?;
         match &self.reference {
             None => Ok(references),
-            Some(path) => named(references, path, own)
-                .with_context(|| format!("cannot use --reference {}", path.display())),
+            Some(path) => named(references, path, own).map_err(|error| {
+                let text = results::about(&path.display().to_string(), &format!("{error:#}"));
+                anyhow!("cannot use --reference: {text}")
+            }),
         }
     }
 }
@@ -63,7 +65,7 @@ pub fn kept() -> anyhow::Result<References> {
     for file in files.iter().rev() {
         match table(file) {
             Ok(rows) => references = references.with_table(&name_of(file), rows),
-            Err(error) => tell_once(format!("assay: {} is ignored: {error:#}", file.display())),
+            Err(error) => eprint_once(format!("assay: {} is ignored: {error:#}", file.display())),
         }
     }
     Ok(references)
@@ -133,7 +135,7 @@ fn named(
 }
 
 /// Prints a line once, however often the references are read.
-fn tell_once(text: String) {
+fn eprint_once(text: String) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone()) {
         eprint_line(&text);
@@ -149,7 +151,7 @@ fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
     let figures = || own.series.iter().map(|one| (one.series.key.as_str(), one.series.metric.unit.as_ref()));
     let silent = rows.iter().filter_map(|row| Some((row, row.unused_because(&host, figures())?)));
     let silent: Vec<(&Row, UnusedBecause)> = silent.collect();
-    let said = |(row, why): &(&Row, UnusedBecause)| {
+    let reason = |(row, why): &(&Row, UnusedBecause)| {
         Some(match why {
             UnusedBecause::Figure => format!("the run has no figure {}", row.metric),
             UnusedBecause::Unit => format!("{:?} is not a unit of {}", row.unit, row.metric),
@@ -157,7 +159,7 @@ fn without_effect(rows: &[Row], own: &Diagnosis) -> Option<String> {
             UnusedBecause::Host => return None,
         })
     };
-    let mut reasons: Vec<String> = silent.iter().filter_map(said).collect();
+    let mut reasons: Vec<String> = silent.iter().filter_map(reason).collect();
     let others = silent.len() - reasons.len();
     if let Some(more @ 1..) = reasons.len().checked_sub(NAMED) {
         reasons.truncate(NAMED);

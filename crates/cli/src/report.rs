@@ -20,9 +20,9 @@ use report::{csv, html, json, lmbench, markdown, sections, svg};
 #[command(after_help = "\
 Examples:
   assay report assay-out/HOST-TIME.assay.jsonl   a page next to the run file
-  assay report RUN --format markdown > comment.md   for an issue or a pull request
+  assay report RUN --format markdown > note.md   for an issue or a pull request
   assay report RUN --format csv > samples.csv    every sample, for R or pandas
-  assay report RUN --beside old.out --beside OLD-RUN   with older results next to the new ones
+  assay report RUN --beside old.out              with an older result next to the new one
   assay report RUN --map map.svg                 the map of a sweep as a picture")]
 pub struct Args {
     /// Run file (.assay.jsonl, .gz), or @NAME

@@ -76,12 +76,12 @@ fn unknown(path: &Path, ending: &str, forms: &[Form]) -> String {
         Some(ending) => format!("; did you mean {}?", path.with_extension(ending).display()),
         None => String::new(),
     };
-    let said = match (ending, FORMS.iter().any(|(_, known, _)| *known == ending)) {
+    let fault = match (ending, FORMS.iter().any(|(_, known, _)| *known == ending)) {
         ("", _) => "the file name has no ending".to_string(),
         (ending, true) => format!("this cannot be written as .{ending}"),
         (ending, false) => format!("there is no report form .{ending}"),
     };
-    format!("{said}: end it in {}{meant}", ways.join(", "))
+    format!("{fault}: end it in {}{meant}", ways.join(", "))
 }
 
 #[cfg(test)]

@@ -220,7 +220,7 @@ mod tests {
         let text = |name: &str| fs::read_to_string(path(name)).expect("a file");
         assert_eq!(text(&found[0]), REPORT);
         assert_eq!([text("report-1.json"), text("report-2.json")], [untold, format!("{REPORT}\n")]);
-        // What is nobody's, or somebody else's.
+        // An empty file, or that of another program.
         fs::remove_file(path("report.json")).expect("removed");
         fs::write(path("report.json"), "").expect("written");
         written(folder.path(), "new.assay.jsonl", &new).expect("written");

@@ -18,10 +18,10 @@ const LARGEST_REPORT: u64 = 512 << 20;
 /// Bytes of a file that show its kind.
 const BEGIN: u64 = 4096;
 
-/// So many damages of one file are shown; of the others, only how many there are.
+/// At most this many damages of one file are shown; the others are counted.
 const MAX_WARNINGS: usize = 3;
 
-/// So many runs of a bundle are named.
+/// At most this many runs of a bundle are named.
 const NAMED: usize = 4;
 
 /// More runs than this in a folder are not one result.
@@ -44,8 +44,7 @@ pub fn load(path: &Path) -> anyhow::Result<ComparisonSide> {
 /// A run's summary and file, or the file and why it has none.
 type Summarised = Result<(Summary, String), (String, String)>;
 
-/// What a file holds for whoever looks at summaries: of a run its own, of anything else all results
-/// in it.
+/// The summaries in a file: that of a run, or all results in any other file.
 pub enum Contents {
     /// Each with its file, or the file and why it has none.
     Summaries(Vec<Summarised>),
@@ -226,6 +225,11 @@ pub fn newest(folder: &Path) -> anyhow::Result<PathBuf> {
         is_run_file(&path).then_some((entry.metadata().ok()?.modified().ok()?, path))
     });
     runs.max().map(|(_, newest)| newest).with_context(|| format!("{shown} has no run"))
+}
+
+/// An error with the file that it is about, once.
+pub fn about(shown: &str, error: &str) -> String {
+    if error.contains(shown) { error.to_string() } else { format!("{shown}: {error}") }
 }
 
 /// The run in a file that is known to be one by its name.

@@ -22,15 +22,15 @@ use session::plan::{self, Profile};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay run --quick                       the essentials in 90 s
-  assay run --only memory,ipc.pipe        a group and the benchmarks whose names begin so
-  assay run --only disk --dir /var/lib/db the disk below that folder, through temporary files
-  assay run --only disk --device /dev/vdb a whole device, read only
-  assay run --only network --to HOST      bandwidth and latency to a host with `assay serve`
-  assay run --only nexmark                Flink under rising load (first: `assay setup flink`)
-  assay run --dry-run                     the plan and its time
-  assay run --accept db.toml              is the host what was asked for (`assay check --help`)?
-  assay run --json > result.json          for programs
+  assay run --quick                        the essentials in 90 s
+  assay run --only memory,ipc.pipe         a group and the benchmarks whose names begin so
+  assay run --only disk --dir /var/lib/db  the disk below that folder, through temporary files
+  assay run --only disk --device /dev/vdb  a whole device, read only
+  assay run --only network --to HOST       bandwidth and latency to a host with `assay serve`
+  assay run --only nexmark                 Flink under rising load (first: `assay setup flink`)
+  assay run --dry-run                      the plan and its time
+  assay run --accept db.toml               is the host what was asked for (`assay check --help`)?
+  assay run --json > result.json           for programs
 A run ends with its budget, or early if all figures are precise enough. The same command resumes an interrupted run: \
 Ctrl-C or kill -9 costs at most the pass that is being measured, a power cut at most the last 10 s or what was \
 measured since the last pass ended.

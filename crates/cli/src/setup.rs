@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use super::leftovers;
-use super::nexmark::{Distribution, Java, in_path, last_lines, program, said, share};
+use super::nexmark::{Distribution, Java, in_path, last_lines, output_of, program, share};
 use super::output::eprint_line;
 use sys::scratch::Scratch;
 
@@ -132,8 +132,8 @@ const HOLDS: &[&str] = &["package/", "tmp/", "pom.xml", "flink/"];
 /// Python with pip, and Maven.
 fn tools() -> (Option<PathBuf>, Option<PathBuf>) {
     let has_pip = |python: &PathBuf| {
-        let asked = said(Command::new(python).args(["-m", "pip", "--version"]), Duration::from_secs(60));
-        asked.is_ok_and(|(fine, _)| fine)
+        let asked = output_of(Command::new(python).args(["-m", "pip", "--version"]), Duration::from_secs(60));
+        asked.is_ok_and(|(succeeded, _)| succeeded)
     };
     (in_path("python3").filter(has_pip), in_path("mvn"))
 }
@@ -159,8 +159,13 @@ fn by_pip(python: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf> 
     let (unpacked, temporary) = (work.join("package"), work.join("tmp"));
     std::fs::create_dir(&temporary).context("cannot make a folder for pip's own files")?;
     command.args(words).arg(&unpacked).arg(&package).env("TMPDIR", temporary);
-    let (fine, told) = said(&mut command, FETCH).context("pip cannot be run")?;
-    ensure!(fine, "pip cannot fetch {package}{}. Its last lines: {}", advice(&told), last_lines(&told));
+    let (succeeded, output) = output_of(&mut command, FETCH).context("pip cannot be run")?;
+    ensure!(
+        succeeded,
+        "pip cannot fetch {package}{}. Its last lines: {}",
+        advice(&output),
+        last_lines(&output)
+    );
     let home = work.join("flink");
     std::fs::create_dir(&home).context("cannot make a folder for the libraries")?;
     for name in KEPT {
@@ -212,21 +217,21 @@ fn by_maven(maven: &Path, version: &str, work: &Path) -> anyhow::Result<PathBuf>
         "-DincludeScope=runtime",
     ]);
     command.arg(format!("-DoutputDirectory={}", home.join("lib").display()));
-    let (fine, told) = said(&mut command, FETCH).context("mvn cannot be run")?;
+    let (succeeded, output) = output_of(&mut command, FETCH).context("mvn cannot be run")?;
     ensure!(
-        fine,
+        succeeded,
         "Maven cannot fetch Flink {version}{}. Its last lines: {}",
-        advice(&told),
-        last_lines(&told)
+        advice(&output),
+        last_lines(&output)
     );
     Ok(home)
 }
 
 /// Advice on an error of a package manager.
-fn advice(said: &str) -> &'static str {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+fn advice(output: &str) -> &'static str {
+    let has = |words: &[&str]| words.iter().any(|word| output.contains(word));
     if has(&["No space left", "not enough space", "Disk quota"]) {
-        ": the disk is full; make room, or name another folder by --to"
+        ": the disk is full; free some space, or name another folder by --to"
     } else if has(&[
         "name resolution",
         "Network is unreachable",

@@ -21,8 +21,8 @@ use session::plan;
     after_help = "\
 Runs fixed work at seven levels of load: on one SMT sibling, on both, on two near and two distant cores, and on all \
 CPUs. At full load it runs eight kinds of work; a shorter --budget leaves some out.
-Results: how much a second thread of a core adds, the real use of the host when CPU% says half, how much more work \
-fits, and where throughput bends. Takes 3 to 4 minutes on a small host; nothing is changed. Without SMT it studies \
+Results: how much a second thread of a core adds, the real use of the host when CPU% shows half, how much more work \
+fits, and where throughput bends. Takes 3–4 minutes on a small host; nothing is changed. Without SMT it studies \
 two cores instead, and says so.
 Examples:
   assay smt                       the study
@@ -63,8 +63,8 @@ pub struct LoadArgs {
 /// Compare system calls with siblings idle, busy and SMT off
 #[derive(clap::Args)]
 #[command(after_help = "\
-Measures each case alone, with the same work on the SMT siblings of its CPUs, with a spinner there, and with SMT \
-off. Cases that the scheduler places are measured with SMT on and off only. Takes up to 8 minutes with --quick and \
+Measures each call alone, with the same work on the SMT siblings of its CPUs, with a spinner there, and with SMT \
+off. Calls left to the scheduler are measured with SMT on and off only. Takes up to 8 minutes with --quick and \
 up to an hour in the standard profile, unless --budget limits it. Without SMT the nearest other cores take the place \
 of siblings, and the report says so.
 Switching SMT needs root. Assay writes /sys/devices/system/cpu/smt/control once per pass, notes the old value in a \

@@ -39,7 +39,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut lines = files.iter().flat_map(|path| lines_of(path)).filter_map(|(path, line)| match line {
         Ok(line) => Some(line),
         Err(error) => {
-            eprint_line(&format!("assay: {}: {error:#}", path.display()));
+            let text = results::about(&path.display().to_string(), &format!("{error:#}"));
+            eprint_line(&format!("assay: {text}"));
             None
         }
     });

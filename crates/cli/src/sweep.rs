@@ -22,7 +22,7 @@ use session::plan::{self, Profile, Until};
     mut_args(hide(&["only", "drop_caches", "all_pairs"])),
     after_help = "\
 VALUES: a list (1ms,2ms,4ms), a linear range (1ms..30ms:8 for 8 values) or a logarithmic one (0.1ms..100ms:log7).
-Each pass visits all settings in random order, and the present setting before every eighth; drift of the host is \
+Each pass measures all settings in random order, and the present setting before every eighth; drift of the host is \
 subtracted. The sweep ends when it would have seen an effect of --effect, or with --budget or the profile (quick: 90 \
 s, else ten minutes; longer if two passes take longer).
 The report begins with what to set for throughput, for response and for both, or says that no change is worth it, \
@@ -76,7 +76,7 @@ fn effect(text: &str) -> Result<f64, String> {
     let percent = number.filter(|percent| (0.1..=1000.0).contains(percent));
     percent
         .map(|percent| percent / 100.0)
-        .ok_or_else(|| "an effect is 0.1 to 1000 percent, such as 5 or 5%".to_string())
+        .ok_or_else(|| "an effect is 0.1–1000 percent, such as 5 or 5%".to_string())
 }
 
 /// Fewest passes of each profile, and the most of invented samples, which no budget ends.
@@ -110,7 +110,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (grid, cases) = planned(&request, &host, &profile, &knobs, invented)?;
     let profile = budget(measure, profile, &cases).map_err(misuse)?;
     let target =
-        headline(request.bench).with_context(|| format!("{} has no main metric", request.bench.id))?;
+        headline(request.bench).with_context(|| format!("{} has no main figure", request.bench.id))?;
     let response = request.response.and_then(headline);
     let study = Study::of(profile, [Some(request.bench), request.response].into_iter().flatten().collect())
         .choosing(|_, _, _| {
@@ -288,7 +288,7 @@ fn budget(measure: &MeasureArgs, mut profile: Profile, cases: &[Candidate]) -> a
             let fits = (given.as_secs_f64() / pass).floor() as u32;
             ensure!(
                 fits >= 2,
-                "--budget is too short: a pass over {} cases takes about {pass:.0} s, and a sweep needs two",
+                "--budget is too short: a pass over {} settings takes about {pass:.0} s, and a sweep needs two",
                 cases.len()
             );
             profile.passes_min = fits;

@@ -4,8 +4,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
-
 use super::naming;
 use super::output::{self, eprint_line, misuse};
 use super::report_file::{Form, ReportFile};
@@ -31,9 +29,9 @@ A step is a lasting change of a figure: at least three runs on each side, at lea
 interval. At most 1 % of all steps are false. Next to it stands what changed by the runs' own record: kernel, \
 microcode, BIOS, governor, mitigations, a restart, labels, Assay itself.
 A step to the worse counts until a later one takes it back. A change in the last run or two is not yet a step; the \
-command that confirms it is printed. Runs of another profile, CPU model or set of CPUs are another series.
+command that confirms it is printed. Runs of another profile, CPU model or set of CPUs are not mixed.
 Exit codes: 0 no step to the worse, 1 a step to the worse, 2 usage or no such host, 3 no usable run, 4 fewer than \
-eight runs of one series")]
+eight comparable runs")]
 pub struct Args {
     /// Host name, and runs, folders or summaries [default: assay-out]
     #[arg(value_name = "HOST|RUNS")]
@@ -41,7 +39,7 @@ pub struct Args {
     /// Host name, if a file has the same name
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// Profile of the series [default: that of the newest run]
+    /// Profile of the runs [default: that of the newest]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
     /// First day, as 2026-11-01
@@ -72,8 +70,18 @@ const UNDECIDED: u8 = 4;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (host, runs) = asked(&args).map_err(misuse)?;
+    if let (Some(host), None, [folder]) = (&host, &args.host, runs.as_slice())
+        && !folder.exists()
+    {
+        let folder = folder.display();
+        eprint_line(&format!(
+            "assay: there is no file, folder or host {host:?} (hosts are looked up in {folder}, which does not exist)"
+        ));
+        return Ok(ExitCode::from(UNUSABLE));
+    }
     let (mut all, left_out) = recorded(&runs)?;
-    let why = left_out.first().map_or(String::new(), |(file, why)| format!("; {file}: {why}"));
+    let why =
+        left_out.first().map_or(String::new(), |(file, why)| format!(": {}", results::about(file, why)));
     let read = all.len();
     all.retain(|run| args.since.as_ref().is_none_or(|since| run.started >= *since));
     if all.is_empty() {
@@ -175,9 +183,6 @@ fn recorded(paths: &[PathBuf]) -> anyhow::Result<Read> {
 }
 
 fn recorded_in(path: &Path) -> anyhow::Result<Vec<Result<HostResult, (String, String)>>> {
-    if !path.exists() {
-        bail!("there is no such file");
-    }
     Ok(match results::contents(path)? {
         Contents::Summaries(all) => all.into_iter().map(|one| one.map(HostResult::from)).collect(),
         Contents::Arms(arms) => arms.iter().map(|arm| Ok(HostResult::from(arm))).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use super::measure_args::MeasureArgs;
+use super::measure_args::{MeasureArgs, hide};
 use super::measuring::Study;
 use super::output::misuse;
 use bench::{self, Benchmark};
@@ -11,7 +11,7 @@ use session::plan;
 
 /// Measure the UnixBench index, classic and with pinned tasks
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(mut_args(hide(&["all_pairs"])), after_help = "\
 Without -c there are two rounds, as with `./Run`: one copy of each test, then one per usable CPU. The tests are \
 Assay's own, written after their published descriptions. `assay compare` and `assay report --beside` show \
 UnixBench's own reports next to them.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::machine::{live_snapshot, saved_snapshot};
 use super::margin::MarginArg;
@@ -133,7 +133,7 @@ fn load(text: &str) -> Result<f64, String> {
 
 fn turbo(text: &str) -> Result<f64, String> {
     let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=4.0).contains(ratio));
-    ratio.ok_or_else(|| "a ratio of clocks from 1 to 4, such as 1.15".to_string())
+    ratio.ok_or_else(|| "a ratio of clocks of 1–4, such as 1.15".to_string())
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -207,8 +207,8 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
         };
         Ok(Watch::new(cores, UNIT_S, every_s))
     };
-    let (mut watch, recording) =
-        source::replay(path, watch).with_context(|| format!("{} cannot be judged", path.display()))?;
+    let (mut watch, recording) = source::replay(path, watch)
+        .map_err(|error| anyhow!(results::about(&path.display().to_string(), &format!("{error:#}"))))?;
     let mut seen = watch.seen();
     if recording.damaged > 0 {
         let damaged = recording.damaged;

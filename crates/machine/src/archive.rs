@@ -199,7 +199,12 @@ fn counted(machine: &Machine, claims: &[Claim]) -> Vec<String> {
     let unknown = unknown.into_iter().filter(|(_, is_unknown)| *is_unknown);
     unknown
         .filter_map(|(subject, _)| first(subject))
-        .map(|claim| format!("{} {}", claim.value, claim.subject.name()))
+        .map(|claim| {
+            let name = claim.subject.name();
+            let one = name.replace("s per", " per");
+            let name = if claim.value == "1" { one.trim_end_matches('s') } else { name };
+            format!("{} {name}", claim.value)
+        })
         .collect()
 }
 

@@ -56,9 +56,9 @@ pub(super) fn settle(
                 "the firmware lists one memory as several, or CPUs twice"
             };
             let what = if same.iter().all(|at| told[*at] == told[*owner]) {
-                format!("nodes {} claim the same CPUs ({})", ids.join(", "), told[*owner])
+                format!("nodes {} list the same CPUs ({})", ids.join(", "), told[*owner])
             } else {
-                let claim = |at: &usize| format!("node {} claims CPUs {}", nodes[*at].id, told[*at]);
+                let claim = |at: &usize| format!("node {} lists CPUs {}", nodes[*at].id, told[*at]);
                 let claims: Vec<String> = same.iter().map(claim).collect();
                 format!("nodes contradict each other: {}", claims.join(", "))
             };
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(nodes[0].distances, [10]);
         assert_eq!(remarks.len(), 1);
         assert!(
-            remarks[0].contains("nodes 0, 1 claim the same CPUs (0-7)") && remarks[0].contains("firmware")
+            remarks[0].contains("nodes 0, 1 list the same CPUs (0-7)") && remarks[0].contains("firmware")
         );
         // Four of the kernel's own making, of which each CPU's folder names one.
         let (nodes, remarks) = settled(&["0-3", "0-3", "0-3", "0-3"], &[(0, "0,2"), (1, "1,3")], true);
@@ -173,17 +173,17 @@ mod tests {
         let (nodes, remarks) = settled(&["0-7", "4-7"], &[], false);
         assert_eq!(lists(&nodes), own(&[(0, "0-7")]));
         assert!(remarks[0].starts_with(
-            "nodes contradict each other: node 0 claims CPUs 0-7, node 1 claims CPUs 4-7: counted as one"
+            "nodes contradict each other: node 0 lists CPUs 0-7, node 1 lists CPUs 4-7: counted as one"
         ));
     }
 
     #[test]
     fn only_nodes_of_equal_claims_are_said_to_claim_the_same() {
         for (told, words) in [
-            (&["4-7", "0-7", "0-7"][..], "nodes 1, 2 claim the same CPUs (0-7)"),
-            (&["0-7", "0-7", "6"], "node 1 claims CPUs 0-7, node 2 claims CPUs 6"),
-            (&["0-3", "4-7", "5-6"], "node 1 claims CPUs 4-7, node 2 claims CPUs 5-6"),
-            (&["0-7", "0-3", "4-7"], "node 1 claims CPUs 0-3, node 2 claims CPUs 4-7"),
+            (&["4-7", "0-7", "0-7"][..], "nodes 1, 2 list the same CPUs (0-7)"),
+            (&["0-7", "0-7", "6"], "node 1 lists CPUs 0-7, node 2 lists CPUs 6"),
+            (&["0-3", "4-7", "5-6"], "node 1 lists CPUs 4-7, node 2 lists CPUs 5-6"),
+            (&["0-7", "0-3", "4-7"], "node 1 lists CPUs 0-3, node 2 lists CPUs 4-7"),
         ] {
             let (_, remarks) = settled(told, &[], false);
             assert!(remarks.concat().contains(words), "{told:?}: {remarks:?}");

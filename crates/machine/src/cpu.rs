@@ -143,7 +143,7 @@ fn remark_contradictions(snapshot: &Snapshot, online: &CpuSet, remarks: &mut Vec
         }
         if let Some((mask, list)) = files {
             remarks.push(format!(
-                "CPUs {differing}: {mask} and {list} contradict each other; the masks are taken"
+                "CPUs {differing}: {mask} and {list} contradict each other; Assay uses the masks"
             ));
         }
         if let [(newer, _), (older, _)] = names {

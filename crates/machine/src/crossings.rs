@@ -109,8 +109,8 @@ fn one_id_of_several(cpus: &Cpus, caches: &[Cache], nodes: &[Node]) -> Option<St
     }
     (!same.is_empty()).then(|| {
         format!(
-            "CPUs {same}: core ids repeat in one package, but the sibling masks name different cores; the masks \
-             are taken"
+            "CPUs {same}: core ids repeat in one package, but the sibling masks name different cores; Assay uses \
+             the masks"
         )
     })
 }

@@ -149,7 +149,7 @@ pub struct Throttle {
     pub at: String,
 }
 
-/// More devices than any probe of ours writes.
+/// More devices than any probe of Assay writes.
 const MAX_DEVICES: usize = 256;
 
 pub(super) fn parse(snapshot: &Snapshot) -> Option<Disk> {

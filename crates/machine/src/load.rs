@@ -42,7 +42,7 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet) -> Load {
         average: average
             .get(..3)
             .and_then(|three| three.try_into().ok())
-            .filter(|_| !nobody_runs(snapshot.text("/proc/loadavg"))),
+            .filter(|_| !is_invented(snapshot.text("/proc/loadavg"))),
         counters_keep_time: keep_time(snapshot, online, uptime_s),
         psi_cpu: pressure(snapshot, "cpu"),
         psi_memory: pressure(snapshot, "memory"),
@@ -50,9 +50,8 @@ pub(super) fn parse(snapshot: &Snapshot, online: &CpuSet) -> Load {
     }
 }
 
-/// `0.00 0.00 0.00 0/0 0`: whoever reads this runs, so a load of which none of any tasks is running
-/// is invented.
-fn nobody_runs(load: Option<&str>) -> bool {
+/// `0.00 0.00 0.00 0/0 0`: the reader itself runs, so a load without any running task is invented.
+fn is_invented(load: Option<&str>) -> bool {
     load.and_then(|text| text.split_whitespace().nth(3)) == Some("0/0")
 }
 

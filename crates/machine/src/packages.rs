@@ -163,7 +163,8 @@ fn against_masks(
     let same_cpus = CpuSet::union_of(own.iter().copied()) == CpuSet::union_of(masks);
     if info.any(&["vendor_id"]) == Some("IBM/S390") && masks.len() > packages.len() && same_cpus {
         remarks.push(format!(
-            "package ids give {} packages, sibling masks {}: the masks are taken (ids are numbers in a book)",
+            "the kernel reports {} packages by id and {} by sibling masks; Assay uses the masks (ids are \
+             numbers in a book)",
             packages.len(),
             masks.len()
         ));
@@ -175,14 +176,14 @@ fn against_masks(
     }
     if masks.len() != packages.len() {
         remarks.push(format!(
-            "package ids give {} packages, sibling masks {}: the ids are taken (old kernels cut the masks to a \
-             NUMA node)",
+            "the kernel reports {} packages by id and {} by sibling masks; Assay uses the ids (old kernels cut \
+             masks at NUMA nodes)",
             packages.len(),
             masks.len()
         ));
     } else if same_cpus && masks.iter().any(|set| !own.contains(set)) {
         remarks.push(
-            "package ids and sibling masks place CPUs in different packages: the ids are taken".to_string(),
+            "package ids and sibling masks place CPUs in different packages; Assay uses the ids".to_string(),
         );
     }
     packages
@@ -404,7 +405,7 @@ mod tests {
         let both: Vec<_> = same.into_iter().chain(masks).collect();
         let (found, remarks) = parsed(&both, &[("/proc/cpuinfo", "vendor_id : IBM/S390\n")]);
         assert_eq!(cpus(&found), ["0", "1", "2", "3"]);
-        assert!(remarks[0].contains("the masks are taken"), "{remarks:?}");
+        assert!(remarks[0].contains("uses the masks"), "{remarks:?}");
         assert_eq!(cpus(&parsed(&both, &[]).0), ["0,2", "1,3"]);
     }
 

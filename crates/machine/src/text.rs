@@ -17,7 +17,7 @@ pub(super) fn folder<'a>(snapshot: &'a Snapshot, path: &'a str) -> &'a str {
 }
 
 /// What a mask file and a list file say about the same set, the mask first: where both are there
-/// they were kept because they differ (a tree edited by hand), and trees are edited in the masks.
+/// they were kept because they differ (an edited tree), and people edit the masks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SetText<'a> {
     Mask(&'a str),

@@ -82,7 +82,7 @@ pub(super) fn parse(
     match (named, flag) {
         (Some(name), flag) => {
             if flag == Some(false) {
-                remarks.push(format!("the processor does not report a hypervisor, other signs show {name}"));
+                remarks.push(format!("the processor reports no hypervisor, but other signs show {name}"));
             }
             Hypervisor::Guest(name.to_string())
         }

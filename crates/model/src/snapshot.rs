@@ -153,8 +153,8 @@ impl Serialize for Snapshot {
         let mut root = Folder::default();
         for (path, entry) in &self.entries {
             // The first component keeps what stands before the first slash: "" for /proc,
-            // "probe:cpuid" for probes. What is deeper than folders of ours is the name of one
-            // file: writing must end, and be readable.
+            // "probe:cpuid" for probes. Deeper folders than Assay reads are part of the
+            // file name: writing must end, and be readable.
             let mut components = path.splitn(MAX_DEPTH, '/').peekable();
             let mut folder = &mut root;
             while let Some(name) = components.next() {

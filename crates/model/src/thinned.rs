@@ -56,7 +56,7 @@ impl Thinned {
     }
 }
 
-/// The visits that a run has so far, for whoever goes on with it.
+/// The visits that a run has so far, for the process that resumes it.
 #[derive(Debug, Default)]
 pub struct Earlier {
     pub visits: Vec<Visit>,

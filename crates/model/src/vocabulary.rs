@@ -1,6 +1,6 @@
 //! The ids that measuring, meaning and reports share: of benchmarks, metrics, parameters, rules and
-//! probes, as constants of types of their own. Whoever names one takes it from here, so that no one
-//! can name what does not exist.
+//! probes, as constants of types of their own. All code takes ids from here, so that none names
+//! what does not exist.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Texts of `assay explain harness` and `assay explain visit`, with the numbers of the code, and
+//! Texts of `assay explain harness` and `assay explain pass`, with the numbers of the code, and
 //! the states of a pass with their names.
 
 use bench::{Depth, Windows};
@@ -98,7 +98,7 @@ pub const STATES: &[State] = &[
         words: &["starting"],
         title: "the child starts on its CPU",
         text: "The parent starts a process on the CPU of its work, if that is one CPU: memory touched on \
-          another CPU before costs more to change. The child reads its case from standard input and pins \
+          another CPU before costs more to change. The child reads its order from standard input and pins \
           itself.",
     },
     State {
@@ -140,33 +140,33 @@ pub const STATES: &[State] = &[
         words: &["failed"],
         title: "the pass failed",
         text: "The benchmark met an error, died of a signal, ended without its last line, or sent invalid \
-          lines. Its samples are kept but not counted. After {failures} failed passes the case gets no \
-          more. What to do: read the reason, then run assay run --only BENCHMARK.",
+          lines. Its samples are kept but not counted. After {failures} failed passes the benchmark is not \
+          measured again. What to do: read the reason, then run assay run --only BENCHMARK.",
     },
     State {
         words: &[WRONG_ANSWER.as_str(), "wrong answer"],
         title: "the work gave a wrong result",
-        text: "The computed answer was wrong: a faulty core, memory or kernel, or a bug in Assay. Every \
-          figure of that case is rejected. What to do: assay explain wrong-answer.",
+        text: "The computed answer was wrong: a faulty core, memory or kernel, or a bug in Assay. All \
+          its figures are rejected. What to do: assay explain wrong-answer.",
     },
     State {
         words: &["timed-out", "timed out", "timeout"],
         title: "the pass did not end in time",
         text: "A pass may take {limit_s} s, or {estimates} times its estimate if that is more. Time in \
           which tasks of the host waited for a CPU counts one eighth. Then the child and all its processes \
-          are killed, and the case gets no more passes.",
+          are killed, and the benchmark is not measured again.",
     },
     State {
         words: &["skipped"],
-        title: "the case was not run",
-        text: "This host or user lacks something that the case needs, or the budget ended before its turn. \
+        title: "the benchmark was not run",
+        text: "This host or user lacks something that the benchmark needs, or the time ended before it. \
           The reason says which. More time: --profile standard, or --budget.",
     },
     State {
         words: &["invalid"],
         title: "the environment made it useless",
-        text: "The run file says that the conditions of the pass made its figures meaningless. This version \
-          never says so: it judges conditions later, by rules. Such passes are not counted.",
+        text: "An older version marked the pass as disturbed, so it does not count. This version judges \
+          conditions by rules, after the run.",
     },
     State {
         words: &["interrupted"],
@@ -176,7 +176,7 @@ pub const STATES: &[State] = &[
     },
 ];
 
-/// `assay explain visit`: all states.
+/// `assay explain pass`: all states.
 pub fn visit() -> Sections {
     let state = |state: &State| (state.words[0], format!("{}. {}", capital(state.title), state.about()));
     STATES.iter().map(state).collect()

@@ -259,11 +259,9 @@ pub fn fit(candidates: Vec<Candidate>, scope: &Scope, profile: &Profile) -> Vec<
         // The most important case runs with any budget: the clock ends it.
         if needs_s > left_s && !first {
             for index in runnable {
-                planned[index].unmet = Some(format!(
-                    "budget: needs about {needs_s:.1} s, {:.1} s of {:.0} s were left",
-                    left_s.max(0.0),
-                    profile.budget_s
-                ));
+                let left_s = left_s.max(0.0);
+                planned[index].unmet =
+                    Some(format!("budget: no time was left ({left_s:.1} s of {:.0} s)", profile.budget_s));
             }
             continue;
         }

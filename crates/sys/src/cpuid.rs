@@ -16,7 +16,7 @@ pub fn probe(snapshot: &mut Snapshot) {
     snapshot.entries.insert(format!("probe:cpuid/{cpu}"), model::Entry::Text(text));
 }
 
-/// Inserts the leaves of each of these CPUs, read on that CPU: they tell which CPUs share a cache
+/// Inserts the leaves of each of these CPUs, read on that CPU: they show which CPUs share a cache
 /// if no file of the kernel does. CPUs that the calling thread cannot move to are left out.
 #[cfg(target_arch = "x86_64")]
 pub fn probe_each(snapshot: &mut Snapshot, cpus: &CpuSet) {

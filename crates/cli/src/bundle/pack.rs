@@ -95,7 +95,7 @@ fn packed(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
     Ok(packed.finish()?)
 }
 
-/// Files of nobody in particular and of no time: the same runs give the same bytes.
+/// An archive without owners and times: the same runs give the same bytes.
 fn archive(files: &[(String, Vec<u8>)]) -> anyhow::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for (name, bytes) in files {

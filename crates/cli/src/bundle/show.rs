@@ -10,7 +10,7 @@ use redact::{Left, Searched};
 
 /// Most shown places of names that are left.
 const SHOWN: usize = 40;
-/// So many files are named that are not as they were packed.
+/// At most this many changed files are named.
 const NAMED: usize = 5;
 
 /// After a bundle was made.
@@ -27,7 +27,7 @@ pub fn made(out: &Path, map: &Path, bundle: &Bundle, searched: &Searched) -> any
         bundle.manifest.replaced.iter().map(|(kind, count)| counted(*kind, *count)).collect();
     let replaced = if replaced.is_empty() { "nothing".to_string() } else { replaced.join(", ") };
     let dropped = format!(
-        "{} of the machine, {} that could not be read",
+        "{} about the host, {} that could not be read",
         diagnose::words::counted(bundle.manifest.dropped_entries, "file"),
         diagnose::words::counted(bundle.manifest.dropped_lines, "line")
     );
@@ -95,7 +95,7 @@ pub fn searched(
     changed: Option<&[String]>,
     left: usize,
 ) -> anyhow::Result<()> {
-    let said = match left {
+    let result = match left {
         0 if map.is_none() => {
             "no address is left; names were not searched, as --map FILE is missing".to_string()
         }
@@ -103,7 +103,7 @@ pub fn searched(
         1 => "1 name is left".to_string(),
         count => format!("{count} names are left"),
     };
-    let mut text = format!("{}: {said}\n", bundle.display());
+    let mut text = format!("{}: {result}\n", bundle.display());
     let mapping = match map {
         Some(map) => map.display().to_string(),
         None => "none: only addresses and this host's own names were searched".to_string(),

@@ -44,7 +44,7 @@ impl LoadedSpec {
     pub fn read(file: &Path) -> anyhow::Result<LoadedSpec> {
         let cannot = || format!("cannot use the spec {}", file.display());
         let mut text = String::new();
-        let source = run_file::open(file).with_context(cannot)?;
+        let source = run_file::open(file)?;
         source.take(LARGEST + 1).read_to_string(&mut text).with_context(cannot)?;
         ensure!(text.len() as u64 <= LARGEST, "{}: it has more than 1 MiB", cannot());
         let (spec, warnings) = Spec::read_by(&text, &catalogue()).with_context(cannot)?;

@@ -77,7 +77,7 @@ fn of_benchmark_in(sources: &Sources, bench: &Benchmark) -> Option<String> {
     let shown = sources.reached(place, &row, bench);
     let mut text = format!("// {}: {}\n", bench.id, bench.title);
     text.push_str("// Its row and what that runs, the loops it times (crates/kernels), and its helpers.\n");
-    text.push_str("// How windows are timed: assay explain harness --code\n");
+    text.push_str("// How samples are timed: assay explain harness --code\n");
     let whole = row.lines().count() == sources.item(place).text.lines().count();
     let first = sources.item(place).lines.start + lines.start;
     let order = |file: &usize| {

@@ -34,12 +34,16 @@ const MACHINE: &str = "`assay machine`";
 const COMPARE: &str = "`assay compare`";
 const GUARD: &str = "`assay guard`";
 const CHECK: &str = "`assay check`";
+const RUN: &str = "`assay run`";
+const SMT: &str = "`assay smt`";
+const HOST: &str = "`assay host`";
+const SWEEP: &str = "`assay sweep`";
 const FIGURES: &str = "figures";
 
 const LABELS: &[Label] = &[
     // Verdicts of imports.
     label(
-        &["read whole"],
+        &["read", "read whole"],
         IMPORT,
         "Every figure that the file announces has a value, and the file reports no early end. That does not make the figures right: \
          Assay did not watch the measurement.",
@@ -50,19 +54,111 @@ const LABELS: &[Label] = &[
         "Some figures that the file announces have no value, or the run was stopped before its end. The lines called `left out` say why.",
     ),
     label(
-        &["read, but faulty"],
+        &["faulty result", "read, but faulty"],
         IMPORT,
         "The file has a problem: its figures contradict each other, or what was measured failed. Explain that before you use a figure.",
     ),
     label(
-        &["read, not usable"],
+        &["not judged", "read, not usable"],
         IMPORT,
         "All figures are rejected, mostly because the format is known from documentation alone. Read them in the file itself.",
     ),
     label(
-        &["nothing complete"],
+        &["no result", "nothing complete"],
         IMPORT,
         "The file was recognised, but none of its figures has a value. The exit code is 3.",
+    ),
+    // Verdicts of runs.
+    label(&["healthy"], RUN, "There is no warning, and no key figure is slow for this kind of host."),
+    label(&["no fault found"], RUN, "There is no warning, but no reference shows what such a host reaches."),
+    label(
+        &["usable with caution"],
+        RUN,
+        "A finding with ! limits some figures, a key figure is slow, or fewer than half of the figures have grade A \
+         or B. Read the lines with ! before you use a figure.",
+    ),
+    label(
+        &["faulty"],
+        RUN,
+        "There is a problem (a line with ✗), or a key figure is bad for this kind of host. Mend it, then measure again.",
+    ),
+    label(
+        &["not valid"],
+        RUN,
+        "Do not use the figures: an answer was wrong, over half of the key figures were rejected, or nothing could be measured.",
+    ),
+    label(
+        &["one speed"],
+        "`assay memmap`",
+        "All memory that was measured has the same bandwidth. The sentence names the smallest second speed that would have been seen.",
+    ),
+    label(
+        &["two speeds", "three speeds"],
+        "`assay memmap`",
+        "Some memory is slower than the rest in every round. The table has the speeds and how much memory has each.",
+    ),
+    label(
+        &["no second threads"],
+        SMT,
+        "The kernel reports no SMT siblings among the usable CPUs, and the measurement shows none. Each CPU is a core of its own, so \
+         CPU% is not misleading here.",
+    ),
+    label(
+        &["second threads are hidden"],
+        SMT,
+        "The kernel reports no SMT siblings, but CPUs slow each other as the two threads of a core do.",
+    ),
+    label(
+        &["a second thread adds *", "a second thread costs *"],
+        SMT,
+        "How much more, or less, work both threads of a core do than one alone.",
+    ),
+    label(
+        &["whole cpus"],
+        HOST,
+        "Each CPU of this guest runs whenever it has work: the host withholds no time that could be seen.",
+    ),
+    label(
+        &["the host takes *", "stopped as a guest", "cpus share one of the host's"],
+        HOST,
+        "CPUs of this guest stand still while no task waits for them. The host withholds time from one CPU, stops all of them at \
+         once, or runs several on one CPU of its own.",
+    ),
+    label(&["bare metal"], HOST, "No hypervisor runs below this kernel, so no host can take CPU time."),
+    label(
+        &["set *"],
+        SWEEP,
+        "The best setting that was found. The sentences say for what it is better, and by how much.",
+    ),
+    label(
+        &["nothing to gain"],
+        SWEEP,
+        "No setting is worth a change. The sentences name the smallest gain that would have been seen.",
+    ),
+    label(
+        &["no single knob decides", "no difference found"],
+        "`assay explain-profile`",
+        "The profiles differ in the benchmark, but no single setting explains it; or they do not differ measurably.",
+    ),
+    label(
+        &["the component repeats*", "the component does not repeat", "one run of each component"],
+        "`assay rate`",
+        "Whether the runs of each component lie close together. One run of each shows nothing about repeats.",
+    ),
+    label(
+        &["runs agree", "runs differ", "runs scatter"],
+        "`assay hackbench`",
+        "Whether the runs lie close together, have several values or a drift, or scatter widely.",
+    ),
+    label(
+        &["all hosts are alike", "one host is slower than its peers"],
+        "`assay peers`",
+        "Whether any host is slower than hosts of the same make: assay explain slow-among-peers.",
+    ),
+    label(
+        &["confirm the last run"],
+        "`assay trend`",
+        "The last run or two differ from the runs before. Run the printed command: a step needs three runs on each side.",
     ),
     // Lines of imports.
     label(
@@ -92,7 +188,7 @@ const LABELS: &[Label] = &[
         "The tool itself reports that its passes lie farther apart than its limit. Conclude nothing from a small difference.",
     ),
     label(
-        &["differs"],
+        &["differs", "other method"],
         IMPORT,
         "The tool measures this in another way than Assay does under the same key; --all says how.",
     ),
@@ -107,7 +203,7 @@ const LABELS: &[Label] = &[
         "The first figure of each result that has a value. --all prints the others.",
     ),
     label(
-        &["result", "of", "figures"],
+        &["result", "of", "format", "figures"],
         IMPORT,
         "One line per result: its name, its format, and how many figures have a value.",
     ),
@@ -125,7 +221,7 @@ const LABELS: &[Label] = &[
     label(
         &["±", "+/-", "95 %"],
         FIGURES,
-        "Half the 95 % interval of the median, in per cent; both ends where it is wide or lopsided. Imported figures of 2 to 4 values \
+        "Half the 95 % interval of the median, in per cent; both ends where it is wide or lopsided. Imported figures of 2–4 values \
          have their smallest and largest there. See `assay explain interval`.",
     ),
     label(&["median"], FIGURES, "The middle one of a figure's values: half of them lie below it."),
@@ -178,6 +274,25 @@ const LABELS: &[Label] = &[
         "The run misses a demand of the spec: of a figure the whole 95 % interval is beyond the limit, or a fact or a finding is not \
          as asked. Of many runs: at least one of them is rejected.",
     ),
+    label(&["met"], CHECK, "The whole 95 % interval of the figure keeps the limit, or the fact is as asked."),
+    label(
+        &["missed"],
+        CHECK,
+        "The whole 95 % interval of the figure is beyond the limit, or the fact is not as asked.",
+    ),
+    label(
+        &["undecided"],
+        CHECK,
+        "The 95 % interval of the figure contains the limit, the figure is doubted, or it was not measured. More passes decide a \
+         wide interval; --all prints the command. --undecided pass or fail sets the exit code. \
+         Of a run: a demand is undecided, and none is missed.",
+    ),
+    label(
+        &["confirmed", "not confirmed"],
+        CHECK,
+        "With --confirmed a figure rejects a host only if three runs of the last seven days miss it, begun 25 minutes apart. \
+         One disturbed run rejects no host.",
+    ),
     label(
         &["not usable"],
         CHECK,
@@ -185,7 +300,7 @@ const LABELS: &[Label] = &[
     ),
     label(
         &["cannot tell"],
-        "several verbs",
+        "several commands",
         "The evidence does not decide it. In a comparison the interval is too wide to call the two different, and too wide to call \
          them the same. Of a host: no source names its CPUs.",
     ),
@@ -206,7 +321,7 @@ const LABELS: &[Label] = &[
          compared or conditions differ.",
     ),
     label(&["overall"], COMPARE, "All figures of a group together, each benchmark with the same weight."),
-    // Machines.
+    // Hosts.
     label(
         &["described"],
         MACHINE,
@@ -227,13 +342,13 @@ const LABELS: &[Label] = &[
     label(
         &["host", "that host"],
         MACHINE,
-        "The facts of the machine; `that host` is one that --root or --from describes.",
+        "The facts of the host; `that host` is one that --root or --from describes.",
     ),
     label(
-        &["sources", "read from", "only counted", "missing"],
+        &["sources", "read from", "only counted", "counted only", "missing"],
         MACHINE,
         "Where the facts come from: whose printout or archive was read (`read from`), what it only counts without naming each \
-         (`only counted`), what it leaves out (`missing`), and where two of its files contradict each other (`sources`).",
+         (`counted only`), what it leaves out (`missing`), and where two of its files contradict each other (`sources`).",
     ),
     label(
         &["processor", "cpus", "caches", "numa"],
@@ -253,7 +368,7 @@ const LABELS: &[Label] = &[
     label(
         &["inside", "may use", "guest", "sandbox", "container"],
         MACHINE,
-        "What this system runs in (hypervisor, container, sandbox), and the CPUs, memory and tasks that it may use there.",
+        "What this host runs in (hypervisor, container, sandbox), and the CPUs, memory and tasks that it may use there.",
     ),
     label(
         &["disk", "network", "load"],
@@ -268,7 +383,7 @@ const LABELS: &[Label] = &[
     label(
         &["kernel files", "idle states", "disk traffic", "disk space"],
         MACHINE,
-        "Files of the kernel that could not be read or contradict each other, sleep states that delay wake-ups, and traffic or lack of room on the disk.",
+        "Files of the kernel that could not be read or contradict each other, sleep states that delay wake-ups, and traffic or lack of space on the disk.",
     ),
     // Guarded commands.
     label(&["stable"], GUARD, "The runs of the command lie close together: one run predicts the next."),

@@ -52,7 +52,7 @@ struct Entry {
 }
 
 fn entries() -> impl Iterator<Item = Entry> {
-    let benches = session::plan::shown().map(|bench| Entry {
+    let benches = super::benches().map(|bench| Entry {
         id: bench.id.as_str(),
         title: bench.title,
         text: format!("{} {}", bench.about, bench.reading),

@@ -66,8 +66,8 @@ fn methodology() -> Sections {
         (
             "What it is",
             "docs/method, in the source, says how each figure is measured, how samples become a figure with an interval and a \
-             verdict, and how results are compared. What it claims of a method was measured on noise whose truth is known: \
-             docs/results has the tables, each with its commit and date."
+             verdict, and how results are compared. Each statement about a method was tested on noise of known \
+             truth: docs/results has the tables, each with its commit and date."
                 .to_string(),
         ),
         ("Its chapters", format!("{}.", CHAPTERS.join(", "))),
@@ -263,7 +263,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: rows::GUEST,
         also: &[],
-        title: "a guest that beats a machine of its class",
+        title: "a guest that scores higher than a host of its class",
         sections: || fixed(rows::GUEST_EXPLAINED),
         source: "crates/compare/src/rows.rs",
     },
@@ -284,7 +284,7 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         id: repeats::RULE,
         also: &[],
-        title: "SPEC CPU2017 runs of one machine that lie apart",
+        title: "SPEC CPU2017 runs of one host that lie apart",
         sections: || fixed(repeats::EXPLAINED),
         source: "crates/import/src/repeats.rs",
     },

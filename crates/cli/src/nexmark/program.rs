@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use super::{Distribution, Java, cache, last_lines, said};
+use super::{Distribution, Java, cache, last_lines, output_of};
 use crate::leftovers;
 use model::fingerprint;
 use sys::scratch::Scratch;
@@ -68,14 +68,14 @@ fn compile(java: &Java, flink: &Distribution, folder: &Path, jar: &Path) -> anyh
         std::fs::write(&source, text)?;
         command.arg(source);
     }
-    let (succeeded, output) = said(&mut command, COMPILE).context("javac cannot be run")?;
+    let (succeeded, output) = output_of(&mut command, COMPILE).context("javac cannot be run")?;
     ensure!(succeeded, "javac against Flink {}: {}", flink.version, last_lines(&output));
     let made = work.path().join("nexmark.jar");
     let mut command = Command::new(packer);
     command.arg("--create").arg("--file").arg(&made).arg("-C").arg(&classes).arg(".");
-    let (succeeded, output) = said(&mut command, COMPILE).context("jar cannot be run")?;
+    let (succeeded, output) = output_of(&mut command, COMPILE).context("jar cannot be run")?;
     ensure!(succeeded, "jar: {}", last_lines(&output));
-    // Whoever compiles at the same time makes the same.
+    // Another process that compiles at the same time makes the same file.
     std::fs::rename(&made, jar)?;
     Ok(())
 }

@@ -395,7 +395,7 @@ fn within_counts_from_the_reference_that_a_spec_names() {
     let own = demands(&[&before]);
     assert!(own.iter().all(|demand| demand["standing"] == "undecided"), "{own:?}");
     assert!(own.iter().any(|demand| demand["why"].as_str().is_some_and(|why| why.contains("prove nothing"))));
-    for (runs, told) in [("@nothing", "are named nothing"), ("gone", "gone"), ("", "runs is empty")] {
+    for (runs, told) in [("@nothing", "is named nothing"), ("gone", "gone"), ("", "runs is empty")] {
         asked("10 %", runs);
         let (code, _, error) = screen(&[&now], &["--spec", &spec_name]);
         assert!(code == 2 && error.contains(told), "{runs:?}: {code} {error}");

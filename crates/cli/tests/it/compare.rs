@@ -434,7 +434,7 @@ fn a_run_is_slowed_by_a_hidden_option() {
     let planted = json!(["planted", "25 % more work than reported in 1 benchmark"]);
     assert!(told["make_up"].as_array().is_some_and(|all| all.contains(&planted)), "{}", told["make_up"]);
     let wrong = crate::runs::end(assay().args(["run", "--planted", "0"]));
-    wrong.expect(2).says(&["does not begin with 1 to 100"]);
+    wrong.expect(2).says(&["does not begin with 1–100"]);
 }
 
 #[test]

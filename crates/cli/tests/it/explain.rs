@@ -51,7 +51,7 @@ fn topics_states_and_placements_are_found_by_their_words() {
         ("timed-out", "15 s, or 8 times its estimate"),
         ("failed", "After 3 failed passes"),
         ("wrong-answer", "faulty core, memory or kernel"),
-        ("invalid", "This version never says so"),
+        ("invalid", "An older version marked the pass as disturbed"),
         ("interrupted", "the same command resumes there"),
         ("one-per-core", "SMT siblings stay idle"),
         ("methodology", "docs/method"),
@@ -71,7 +71,10 @@ fn topics_states_and_placements_are_found_by_their_words() {
     assert!(several.starts_with("Benchmarks called mmap\n") && several.lines().count() > 2, "{several}");
     // A verdict and a visit share this word.
     let skipped = explained(&["skipped"], "80").1;
-    assert!(skipped.contains("Verdict skipped") && skipped.contains("the case was not run"), "{skipped}");
+    assert!(
+        skipped.contains("Verdict skipped") && skipped.contains("the benchmark was not run"),
+        "{skipped}"
+    );
 }
 
 /// Whoever reads a word on a first screen can ask what it means.
@@ -90,6 +93,14 @@ fn words_of_first_screens_are_explained() {
         ("too good", "references: "),
         ("a cache?", "references: "),
         ("unsteady", "references: "),
+        ("usable with caution", "`assay run`"),
+        ("undecided", "`assay check`"),
+        ("met", "`assay check`"),
+        ("missed", "`assay check`"),
+        ("confirmed", "`assay check`"),
+        ("one speed", "`assay memmap`"),
+        ("no second threads", "`assay smt`"),
+        ("host", "host.pauses: "),
     ] {
         let (code, text) = explained(&[word], "100");
         assert!(code == 0 && text.contains(said), "{word}: {text}");

@@ -409,5 +409,8 @@ fn bandwidths_are_shown_with_their_sizes() {
 fn an_import_is_read_by_what_reference_names() {
     let output = verb(&["import", "--reference", "missing"], &[&example()]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && error.contains("cannot use --reference missing"), "{error}");
+    assert!(
+        !output.status.success() && error.contains("cannot use --reference: cannot open missing"),
+        "{error}"
+    );
 }

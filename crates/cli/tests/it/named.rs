@@ -229,7 +229,7 @@ fn runs_are_kept_and_found_by_a_name() {
         assert_eq!(code, 0, "{error}");
     };
     let (code, _, error) = said(&["compare", "@before", "@after"]);
-    assert!(code == 2 && error.contains("there are no names yet; `assay run --name NAME`"), "{error}");
+    assert!(code == 2 && error.contains("Name one by `assay run --name NAME`"), "{error}");
     run("1", &["--name", "before"]);
     run("2", &["--name", "before"]);
     let kept = std::fs::read_dir(folder.path().join("assay-out/before")).expect("a folder").flatten();

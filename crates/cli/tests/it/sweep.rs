@@ -88,7 +88,7 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         (steady, "--knob slice_ns=1ms,101ms", "not \"101ms\""),
         (steady, "--knob slice_ns=1ms,,2ms", "not \"\""),
         (steady, "--knob slice_ns=2ms..1ms:4", "from a smaller number to a larger one"),
-        (steady, "--knob slice_ns=1ms..2ms:1", "a range has 2 to 200 values"),
+        (steady, "--knob slice_ns=1ms..2ms:1", "a range has 2–200 values"),
         (steady, "--knob slice_ns=1ms..2ms:many", "\"many\" is not a number of values"),
         (steady, "--knob slice_ns=0..2ms:log4", "a logarithmic range begins above 0"),
         (steady, "--knob policy=other..batch", "a range needs numbers, not \"other\""),
@@ -159,7 +159,7 @@ fn a_dry_run_lists_cells_and_changes_and_does_nothing() {
     assert!(ended.out.contains("needs root: min_granularity_ns, wakeup_granularity_ns\n"), "{}", ended.out);
     assert!(
         ended.out.contains(
-            "would change on this system: min_granularity_ns to 1000000, min_granularity_ns to 10000000, \
+            "would change on this host: min_granularity_ns to 1000000, min_granularity_ns to 10000000, \
              min_granularity_ns to 3000000, wakeup_granularity_ns to 2000000, wakeup_granularity_ns to 4000000\n"
         ),
         "{}",
@@ -175,7 +175,7 @@ fn a_dry_run_lists_cells_and_changes_and_does_nothing() {
     );
     // Knobs of our own tasks change nothing and need nobody.
     let own = end(&mut sweep_below(&tree, out.path(), "selftest.steady --knob policy=other,batch --dry-run"));
-    assert!(own.expect(0).out.contains("needs root: nothing\n  would change on this system: nothing\n"));
+    assert!(own.expect(0).out.contains("needs root: nothing\n  would change on this host: nothing\n"));
 }
 
 #[test]

@@ -214,8 +214,8 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     ]);
     trend(&["db1", "db2"], &[&lines]).expect(2).says(&["db1 and db2 are two names"]);
     let missing = made.folder.path().join("none");
-    trend(&[], &[&missing]).expect(3).says(&["none", "there is no such file"]);
-    trend(&["@befor"], &[]).expect(2).says(&["are named befor"]);
+    trend(&[], &[&missing]).expect(3).says(&["none", "cannot open"]);
+    trend(&["@befor"], &[]).expect(2).says(&["is named befor"]);
     // Without a word the runs of assay-out, and a torn one beside good ones is named.
     let runs = made.files("assay-out", &all[..9]);
     fs::write(runs.join("torn.assay.jsonl"), "{\"header\"").expect("written");

@@ -120,8 +120,8 @@ fn made_by(tables: &Tables, rule: &Rule) -> bool {
 
 const DELL: &str = "dell";
 
-/// Whether a board's name is a part number as Dell's boards have it (`0JP31P`), whoever sells the
-/// machine under a name of his own.
+/// Whether a board's name is a part number of Dell (`0JP31P`), also if another company sells the
+/// machine under its own name.
 fn is_dells_part(board: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit();
     board.len() == 6

@@ -1,6 +1,6 @@
-//! SMBIOS tables as bytes. Source: DMTF DSP0134, version 3.7. Firmware writes them by hand: what is
-//! cut short or odd loses only what is damaged, a structure of an older specification is read as
-//! far as it goes.
+//! SMBIOS tables as bytes. Source: DMTF DSP0134, version 3.7. Firmware makes mistakes in them: a
+//! damaged structure loses only its damaged part, and one of an older specification is read as far
+//! as it goes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The kernel's command line: an unknown word may name somebody, so it is blanked.
+//! The kernel's command line: an unknown word may be the name of a person, so it is blanked.
 
 use super::lines::BLANK;
 use super::words::without_ids;

@@ -21,7 +21,7 @@ const MARK: (usize, &[u8]) = (257, b"ustar");
 
 /// Whether a file is an archive, packed or not, by how it begins.
 pub fn is_bundle(path: &Path) -> bool {
-    // Of what is no regular file, what was read once would be gone.
+    // What was read once from a pipe would be gone.
     let head = || -> io::Result<Vec<u8>> {
         let mut plain = unpacked(File::open(path)?, MAX_BYTES)?;
         head_of(&mut plain, MARK.0 + MARK.1.len())

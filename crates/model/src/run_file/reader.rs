@@ -224,7 +224,7 @@ impl<'l> VisitChecks<'l> {
         let limits = self.limits;
         if self.others > limits.others || self.other_bytes > limits.other_bytes {
             Err(Refused::Rest(format!(
-                "{} lines before it are not visits; the limit is {} or {}",
+                "{} lines before it are not passes; the limit is {} or {}",
                 self.others - 1,
                 limits.others,
                 words(limits.other_bytes)
@@ -244,7 +244,7 @@ struct Next {
     length: usize,
 }
 
-/// Reads the next line that is not blank; at most a line of ours may be long.
+/// Reads the next line that is not blank, up to the longest that Assay writes.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>, limits: &Limits) -> io::Result<Next> {
     let next = skip_blanks(text, limits.unreadable_bytes)?;
     let length = read_line(text, line, limits.line)?;
@@ -341,7 +341,7 @@ fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
     let cases = header.plan.len();
     ensure!(
         cases <= limits.cases,
-        "its plan has {cases} cases, the limit is {}: measure them in several runs",
+        "its plan has {cases} benchmarks by placement, the limit is {}: measure them in several runs",
         limits.cases
     );
     let titles = header.catalogue.len();
@@ -353,7 +353,7 @@ fn check_plan(header: &Header, limits: &Limits) -> anyhow::Result<()> {
     let metrics = header.catalogue.iter().map(|title| title.metrics.len()).max().unwrap_or(0);
     ensure!(
         metrics <= limits.metrics,
-        "a benchmark in its catalogue has {metrics} metrics, the limit is {}: no version of Assay has that many",
+        "a benchmark in its catalogue has {metrics} figures, the limit is {}: no version of Assay has that many",
         limits.metrics
     );
     let mut headlines: HashMap<&str, usize> = HashMap::new();
@@ -410,7 +410,7 @@ fn keep(known: &mut VisitChecks, visit: Visit) -> Result<(), Refused> {
     known.keep.add(visit).map_err(|NoRoom| {
         let [.., (bytes, each)] = known.limits.memory;
         Refused::Whole(format!(
-            "its passes of {} cases need more than {} of memory, with at most {each} kept of each: {ADVICE}",
+            "its passes of {} benchmarks need more than {} of memory, with at most {each} kept of each: {ADVICE}",
             known.keep.cases(),
             words(bytes)
         ))
@@ -426,17 +426,17 @@ fn is_unknown_record(content: &[u8]) -> bool {
 /// Everything that later steps rely on without looking.
 fn check_visit(run: &Run, known: &VisitChecks, visit: &Visit) -> Result<(), String> {
     let Some(planned) = run.header.plan.get(visit.case as usize) else {
-        return Err(format!("its case {} is not in the plan", visit.case));
+        return Err(format!("its benchmark {} is not in the plan", visit.case));
     };
     if known.orders.contains(&visit.order) {
-        return Err(format!("visit {} is in the file twice", visit.order));
+        return Err(format!("pass {} is in the file twice", visit.order));
     }
     let Some(metrics) = known.metrics.get(planned.case.bench.as_ref()) else {
         return Err(format!("its benchmark {} is not in the catalogue", planned.case.bench));
     };
     for samples in &visit.samples {
         if let Some(metric) = samples.metrics.iter().find(|name| !metrics.contains(*name)) {
-            return Err(format!("its metric {metric:?} is not in the catalogue"));
+            return Err(format!("its figure {metric:?} is not in the catalogue"));
         }
         check_columns(samples)?;
     }
@@ -451,16 +451,16 @@ pub fn check_columns(samples: &Samples) -> Result<(), String> {
         Packed::Each(values) => values.len() == windows,
     };
     if windows == 0 || samples.metrics.is_empty() {
-        return Err("it has samples without windows or metrics".to_string());
+        return Err("it has no samples or no figures".to_string());
     }
     if samples.warm_up >= windows {
-        return Err(format!("all of its {windows} windows are warm-up"));
+        return Err(format!("all of its {windows} samples are warm-up"));
     }
     if !fits(&samples.work) || samples.beside.columns().any(|(_, column)| !fits(column)) {
         return Err("its columns differ in length".to_string());
     }
     if !samples.histograms.is_empty() && samples.histograms.len() != windows {
-        return Err("its histograms and windows differ in number".to_string());
+        return Err("its histograms and samples differ in number".to_string());
     }
     if samples.histograms.iter().all(|histogram| histogram.ns.len() == histogram.count.len()) {
         Ok(())

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::bundle;
 use super::limits::Limits;
 
-/// So long nothing may come through a pipe.
+/// Seconds to wait for the next bytes of a pipe.
 const PATIENCE_S: i64 = 60;
 
 /// How gzip begins.

@@ -60,7 +60,7 @@ impl Writer {
     /// safe to.
     pub(super) fn open(folder: &Arc<std::os::fd::OwnedFd>, path: &Path) -> Result<Writer, NotResumable> {
         let place = Place::open(folder, path)?;
-        // One byte more than is ever read is refused by whoever reads it.
+        // A file one byte longer than the limit is refused by every reader.
         let written = Written::of(place.whole().take(Limits::DEFAULT.size + 1))?;
         Ok(Writer { place, written, synced: Instant::now() })
     }

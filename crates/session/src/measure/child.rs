@@ -228,7 +228,7 @@ impl ChildOutput {
                 if let Some(metric) =
                     samples.metrics.iter().find(|metric| !self.known_metrics.contains(metric))
                 {
-                    return Err(format!("its line {} has an unknown metric {metric:?}", self.lines));
+                    return Err(format!("its line {} has an unknown figure {metric:?}", self.lines));
                 }
                 self.samples.push(*samples);
             }

@@ -139,7 +139,7 @@ mod tests {
         while (count(&mark) < 3 || count(&format!("{mark}0")) < 3) && Instant::now() < patience {
             std::thread::sleep(POLL);
         }
-        // The shell itself is a zombie of ours until it is waited for.
+        // The shell itself stays a zombie until this process waits for it.
         assert!(end_marked(&mark).expect("ended") >= 3);
         assert_eq!(count(&mark), 0);
         assert!(!marked.wait().expect("waited for").success());

@@ -42,7 +42,7 @@ pub fn values(
                     count.parse().ok().with_context(|| format!("{count:?} is not a number of values"))?
                 }
             };
-            ensure!((2..=200).contains(&count), "a range has 2 to 200 values, not {count}");
+            ensure!((2..=200).contains(&count), "a range has 2–200 values, not {count}");
             let read =
                 |word: &str| number(word).with_context(|| format!("a range needs numbers, not {word:?}"));
             let (from, to) = (read(from)?, read(to)?);

@@ -143,7 +143,7 @@ fn visits_that_make_no_sense_are_left_out_and_named() {
         ("not in the plan", |visit| visit["case"] = json!(77)),
         ("not in the catalogue", |visit| visit["samples"][0]["metrics"] = json!(["wishes"])),
         ("differ in length", |visit| visit["samples"][0]["work"] = json!([1.0, 2.0])),
-        ("without windows", |visit| visit["samples"][0]["ns"] = json!([])),
+        ("no samples or no figures", |visit| visit["samples"][0]["ns"] = json!([])),
         ("are warm-up", |visit| visit["samples"][0]["warm_up"] = json!(6)),
         ("histograms", |visit| visit["samples"][0]["histograms"] = json!([{"ns": [1], "count": [1]}])),
         ("invalid type", |visit| visit["samples"][0]["ns"] = json!(["soon"])),

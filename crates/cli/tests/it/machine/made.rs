@@ -285,7 +285,7 @@ fn nodes_that_claim_the_same_cpus_are_one_memory() {
         assert_eq!(machine["summary"]["numa_nodes"], 1);
         assert_eq!(machine["nodes"][0]["total_bytes"], json!((64u64 + 16) << 30));
         let remarks = machine["remarks"].to_string();
-        assert!(remarks.contains("claim the same CPUs (0-3)") && remarks.contains(words), "{remarks}");
+        assert!(remarks.contains("list the same CPUs (0-3)") && remarks.contains(words), "{remarks}");
     }
 }
 

@@ -111,10 +111,7 @@ impl Loop<'_, '_> {
             }
             wanted -= s;
             self.finished[case] = true;
-            let reason = format!(
-                "budget: left out after {visits} of {least} passes, because {least} of every case did not \
-                  fit"
-            );
+            let reason = format!("budget: no time was left for more than {visits} of {least} passes");
             let visit = self.visit_without_samples(case, pass, Reason::Skipped(reason));
             self.keep(visit, writer)?;
         }
