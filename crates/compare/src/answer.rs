@@ -288,17 +288,16 @@ impl Comparison {
                 _ => format!("What remains, {what}, is too little: {}.", ratio_words(index)),
             });
         }
-        let factor = self.factors().into_iter().next().map(|(factor, _, side)| (factor, side));
-        let again = |side: Option<usize>| if side == Some(0) { "A" } else { letter }.to_string();
+        let factor = self.factors().into_iter().next().map(|(factor, _, rejected)| (factor, rejected));
         said.push(match factor {
-            Some((factor, side)) if rule::BACKGROUND_LOAD == factor => {
-                format!("Measure {} again on a quiet host: `assay run --wait-idle`", again(side))
+            Some((factor, rejected)) if rule::BACKGROUND_LOAD == factor => {
+                format!("Measure {} again on a quiet host: `assay run --wait-idle`", who(rejected, letter))
             }
-            Some((factor, side)) if rule::STEAL == factor => {
-                format!("Measure {} again at another hour, or on dedicated CPUs.", again(side))
+            Some((factor, rejected)) if rule::STEAL == factor => {
+                format!("Measure {} again at another hour, or on dedicated CPUs.", who(rejected, letter))
             }
-            Some((factor, side)) if rule::CPU_QUOTA == factor => {
-                format!("Measure {} again without the quota (cpu.max).", again(side))
+            Some((factor, rejected)) if rule::CPU_QUOTA == factor => {
+                format!("Measure {} again without the quota (cpu.max).", who(rejected, letter))
             }
             Some((factor, _)) if factor == PLACEMENT => {
                 "Compare figures of pinned tasks: `assay compare A B --only ...`".to_string()
@@ -317,16 +316,16 @@ impl Comparison {
 
     /// The most frequent reason among headline figures that conditions forbid, with how often.
     fn main_reason(&self, letter: &str) -> Option<(usize, String)> {
-        let (factor, many, side) = self.factors().into_iter().next()?;
-        let who = if side == Some(0) { "A" } else { letter };
+        let (factor, many, rejected) = self.factors().into_iter().next()?;
+        let (who, was) = (who(rejected, letter), if rejected == [true; 2] { "were" } else { "was" });
         let reason = match factor.as_str() {
-            _ if rule::BACKGROUND_LOAD == factor => format!("{who} was measured beside other work"),
-            _ if rule::STEAL == factor => format!("the host of {who} withheld CPU time (steal)"),
+            _ if rule::BACKGROUND_LOAD == factor => format!("{who} {was} measured beside other work"),
+            _ if rule::STEAL == factor => format!("the host withheld CPU time from {who} (steal)"),
             _ if rule::CPU_QUOTA == factor => format!("a CPU quota stopped {who}"),
-            _ if rule::MEMORY_PRESSURE == factor => format!("{who} was short of memory"),
+            _ if rule::MEMORY_PRESSURE == factor => format!("{who} {was} short of memory"),
             _ if rule::SWAPPING == factor => format!("{who} swapped"),
             _ if rule::HIGHER_PRIORITY == factor => {
-                format!("tasks of a higher priority ran while {who} was measured")
+                format!("tasks of a higher priority ran while {who} {was} measured")
             }
             PLACEMENT => "tasks ran on other CPUs in one of the two".to_string(),
             "pages" => "one of the two used other page sizes".to_string(),
@@ -334,24 +333,36 @@ impl Comparison {
             "clock-source" => "the two timed single events with different clocks".to_string(),
             "beside" => "one of the two was measured under a planned load".to_string(),
             "knobs" => "kernel settings were changed for one of the two".to_string(),
-            "verdict" => format!("{who} has no value that can be used"),
+            "verdict" => format!("no value of {who} can be used"),
             other => format!("{other} differs"),
         };
         Some((many, reason))
     }
 
-    /// Factors of headline figures that conditions forbid, the most frequent first, with the side
-    /// that is to blame.
-    fn factors(&self) -> Vec<(String, usize, Option<usize>)> {
-        let mut counts: BTreeMap<&str, (usize, Option<usize>)> = BTreeMap::new();
+    /// Factors of headline figures that conditions forbid, the most frequent first, with the sides
+    /// whose values were rejected.
+    fn factors(&self) -> Vec<(String, usize, [bool; 2])> {
+        let mut counts: BTreeMap<&str, (usize, [bool; 2])> = BTreeMap::new();
         for one in self.refused.iter().filter(|one| one.headline && one.conditions) {
-            let count = counts.entry(&one.factor).or_insert((0, one.side));
-            count.0 += 1;
+            let (many, rejected) = counts.entry(&one.factor).or_default();
+            *many += 1;
+            *rejected = [0, 1].map(|side| rejected[side] || one.rejected[side]);
         }
-        let mut all: Vec<(String, usize, Option<usize>)> =
-            counts.into_iter().map(|(factor, (many, side))| (factor.to_string(), many, side)).collect();
+        let mut all: Vec<(String, usize, [bool; 2])> = counts
+            .into_iter()
+            .map(|(factor, (many, rejected))| (factor.to_string(), many, rejected))
+            .collect();
         all.sort_by_key(|(_, many, _)| std::cmp::Reverse(*many));
         all
+    }
+}
+
+/// The sides whose values were rejected; B has a letter of its own where there are several.
+fn who(rejected: [bool; 2], letter: &str) -> String {
+    match rejected {
+        [true, true] => format!("A and {letter}"),
+        [true, false] => "A".to_string(),
+        _ => letter.to_string(),
     }
 }
 

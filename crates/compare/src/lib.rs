@@ -223,9 +223,9 @@ pub struct Refused {
     pub title: String,
     #[serde(skip)]
     pub better: Better,
-    /// The side that is to blame: 0 for A, 1 for B.
+    /// Whether A's value was rejected, and B's.
     #[serde(skip)]
-    pub side: Option<usize>,
+    pub rejected: [bool; 2],
 }
 
 /// What one pair comes to before many are looked at together.

@@ -46,7 +46,7 @@ fn refusal([a, b]: [&Member; 2], headline: bool, factor: &str, reason: String) -
         unit: b.metric.unit.to_string(),
         title: b.title.clone(),
         better: b.metric.better,
-        side: [a, b].iter().position(|one| one.verdict.kind == VerdictKind::Rejected),
+        rejected: [a, b].map(|one| one.verdict.kind == VerdictKind::Rejected),
     }
 }
 
@@ -227,11 +227,14 @@ impl<'a> Pairing<'a> {
 /// What the two of one case forbid: a number that is not to be believed, or one that another clock
 /// timed.
 fn forbidden<'a>(a: &'a Member, b: &'a Member, clocks: [Option<&str>; 2]) -> Option<(&'a str, String)> {
-    let rejected =
-        [("A", a), ("B", b)].into_iter().find(|(_, one)| one.verdict.kind == VerdictKind::Rejected);
-    if let Some((side, one)) = rejected {
-        let factor = one.rejected_by.as_deref().unwrap_or("verdict");
-        return Some((factor, format!("rejected in {side}: {}", one.verdict.reason)));
+    let rejected: Vec<(&str, &Member)> = [("A", a), ("B", b)]
+        .into_iter()
+        .filter(|(_, one)| one.verdict.kind == VerdictKind::Rejected)
+        .collect();
+    if let Some((_, first)) = rejected.first() {
+        let factor = first.rejected_by.as_deref().unwrap_or("verdict");
+        let reason = |(side, one): &(&str, &Member)| format!("rejected in {side}: {}", one.verdict.reason);
+        return Some((factor, rejected.iter().map(reason).collect::<Vec<_>>().join("; ")));
     }
     // Single events are as short as a reading of the clock is long; windows are not.
     let events = [a, b].iter().any(|one| matches!(one.metric.form, Form::Quantile { .. }));

@@ -73,6 +73,19 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(kept.collect())
 }
 
+/// Withdraws a finding whose pinned figures other findings rejected: then their ratio means nothing.
+pub fn withdraw_rejected(findings: &mut Vec<Finding>, series: &[Judged]) {
+    let is_rejected = |fact: &Fact| {
+        series.iter().any(|judged| {
+            judged.series.key == fact.source && judged.analysis.verdict.kind == VerdictKind::Rejected
+        })
+    };
+    findings.retain(|finding| {
+        let mut pinned = finding.facts.iter().filter(|fact| !finding.series.contains(&fact.source));
+        finding.rule != FREE.id || !pinned.any(is_rejected)
+    });
+}
+
 /// The finding about one free series, with the ratio of its pinned ones.
 fn finding<'a>(evidence: &Evidence<'a>, index: &Index<'a>, free: &'a Judged) -> Option<(f64, Finding)> {
     let metric = &free.series.metric;
