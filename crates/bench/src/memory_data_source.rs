@@ -33,9 +33,9 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              lines. core-shared: it flushed them and read them back, so they are clean. l3-remote: it then reads \
              twice its L2, which leaves the lines in its L3. This CPU walks once, and only walks are timed. dram: \
              flushed lines 256 bytes apart in a block beyond the last level, in random order. dram within 256 KiB \
-             uses other lines of the same pages, group by group, so the first TLB holds their translations. Within 4 \
-             MiB the second TLB does. The orders alternate. translation is what the order over the whole block takes \
-             longer, sample by sample. dram-remote uses memory of another node. The lines of pairs lie on the \
+             uses other lines of the same pages, one group of 256 KiB after the other, so the first TLB holds \
+             their translations. Within 4 MiB the second TLB does. The orders alternate. translation is the \
+             latency over the whole block less that within groups, sample by sample. dram-remote uses memory of another node. The lines of pairs lie on the \
              measuring CPU's node. Each walk must end at the expected line, and lines must hold what the partner \
              wrote.",
     source: file!(),
@@ -81,37 +81,54 @@ const PRIORITY: u32 = 86;
 /// Assumed L1 size where the kernel reports none, bytes.
 const SMALLEST_L1: u64 = 32 << 10;
 
+/// A case has one point.
+const POINTS: usize = 1;
+/// Stretch of its windows. A partner works about as long as the walk takes, and its reads that
+/// evict an L2 take several times as long; neither counts as time of a window.
+const STRETCH_ALONE: f64 = 1.0;
+const STRETCH_WITH_PARTNER: f64 = 3.0;
+const STRETCH_WITH_EVICTION: f64 = 6.0;
+/// Seconds to map memory and link its lines, and the same with a partner to start.
+const SETUP_S: f64 = 0.01;
+const PARTNER_SETUP_S: f64 = 0.02;
+/// Bytes of a large block that are set up in a second, at least.
+const SETUP_BYTES_PER_S: f64 = 1e9;
+
 const ROLES: [&str; 2] = ["reader", "owner"];
 
 fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
-    let Ok(one) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
-    let one = one.pages(Pages::Huge);
-    let mut rows = vec![l1(bench, scope, &one), level(bench, scope, &one, 2), level(bench, scope, &one, 3)];
+    let Ok(on_one_cpu) = scope.placements.one_cpu("task") else { return bench.no_cpu(scope) };
+    let on_one_cpu = on_one_cpu.pages(Pages::Huge);
+    let mut candidates = vec![
+        l1(bench, scope, &on_one_cpu),
+        outer_cache(bench, scope, &on_one_cpu, 2),
+        outer_cache(bench, scope, &on_one_cpu, 3),
+    ];
     for source in [CORE_SHARED, CORE_MODIFIED] {
-        rows.extend(pairs(bench, scope, source, |distance| distance != Distance::SameCpu));
+        candidates.extend(pairs(bench, scope, source, |distance| distance != Distance::SameCpu));
     }
-    let apart = [Distance::OtherLlc, Distance::OtherNode, Distance::OtherPackage];
-    rows.extend(pairs(bench, scope, L3_REMOTE, |distance| apart.contains(&distance)));
-    rows.push(dram(bench, scope, one.clone(), DRAM));
-    rows.extend(remote_dram(bench, scope, &one));
-    rows
+    let other_l3 = [Distance::OtherLlc, Distance::OtherNode, Distance::OtherPackage];
+    candidates.extend(pairs(bench, scope, L3_REMOTE, |distance| other_l3.contains(&distance)));
+    candidates.push(dram(bench, scope, on_one_cpu.clone(), DRAM));
+    candidates.extend(remote_dram(bench, scope, &on_one_cpu));
+    candidates
 }
 
-fn l1(bench: &Benchmark, scope: &Scope, one: &Placement) -> Candidate {
-    let cpu = one.cpus().first().unwrap_or(0);
+fn l1(bench: &Benchmark, scope: &Scope, on_one_cpu: &Placement) -> Candidate {
+    let cpu = on_one_cpu.cpus().first().unwrap_or(0);
     let half = memory::cache_bytes(scope.machine, cpu, 1).unwrap_or(SMALLEST_L1) / 2;
-    row(bench, one.clone(), L1, scope.seconds(1, 1.0, 0.01))
+    candidate(bench, on_one_cpu.clone(), L1, scope.seconds(POINTS, STRETCH_ALONE, SETUP_S))
         .memory(HUGE_PAGE)
         .input(&ids::param::BYTES, half.max(1024))
 }
 
-/// A cache level above L1.
-fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candidate {
+/// L2 or L3: lines that miss the level before (inner, nearer to the core) and hit this one (outer).
+fn outer_cache(bench: &Benchmark, scope: &Scope, on_one_cpu: &Placement, level: u32) -> Candidate {
     let source = if level == 2 { L2 } else { L3 };
-    let cpu = one.cpus().first().unwrap_or(0);
-    let cache = |level| cache(scope.machine, cpu, level);
-    let outer = cache(level).and_then(|cache| Some((cache, cache.size_bytes?)));
-    let (Some(inner), Some((outer, outer_bytes))) = (cache(level - 1), outer) else {
+    let cpu = on_one_cpu.cpus().first().unwrap_or(0);
+    let outer = cache(scope.machine, cpu, level).and_then(|cache| Some((cache, cache.size_bytes?)));
+    let inner = cache(scope.machine, cpu, level - 1);
+    let (Some(inner), Some((outer, outer_bytes))) = (inner, outer) else {
         let why = format!("the kernel reports no L{level} for CPU {cpu}");
         return Candidate::unmet(bench.id, "one-cpu", why).param(ids::param::SOURCE, source);
     };
@@ -121,11 +138,12 @@ fn level(bench: &Benchmark, scope: &Scope, one: &Placement, level: u32) -> Candi
     };
     let conflict = Conflict::in_cache(inner, outer);
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block));
-    let mut row = row(bench, one.clone(), source, scope.seconds(1, 1.0, 0.01 + bytes as f64 / 1e9));
+    let seconds = scope.seconds(POINTS, STRETCH_ALONE, SETUP_S + bytes as f64 / SETUP_BYTES_PER_S);
+    let mut candidate = candidate(bench, on_one_cpu.clone(), source, seconds);
     if let Some(Conflict { stride, lines }) = conflict {
-        row = row.input(&ids::param::STRIDE, stride).input("lines", lines);
+        candidate = candidate.input(&ids::param::STRIDE, stride).input("lines", lines);
     }
-    row.memory(bytes.next_multiple_of(HUGE_PAGE)).input(&ids::param::BYTES, block)
+    candidate.memory(bytes.next_multiple_of(HUGE_PAGE)).input(&ids::param::BYTES, block)
 }
 
 /// A candidate for each wanted distance; one that this host lacks has a reason.
@@ -135,30 +153,32 @@ fn pairs(
     source: &'static str,
     wanted: impl Fn(Distance) -> bool,
 ) -> Vec<Candidate> {
-    let candidate = |distance: Distance, pair: Result<Placement, String>| {
+    let of_pair = |distance: Distance, pair: Result<Placement, String>| {
         let placement = pair?;
         if source != L3_REMOTE {
-            // The partner works about as long as the walk takes.
-            return Ok(row(bench, placement, source, scope.seconds(1, 3.0, 0.02)).memory(1 << 20));
+            let seconds = scope.seconds(POINTS, STRETCH_WITH_PARTNER, PARTNER_SETUP_S);
+            return Ok(candidate(bench, placement, source, seconds).memory(1 << 20));
         }
         let owner = placement.seats[1].cpus.first().unwrap_or(0);
         let size = |level| memory::cache_bytes(scope.machine, owner, level);
         let (Some(l2), Some(l3)) = (size(2), size(3)) else {
             return Err(format!("the kernel reports no L3 for CPU {owner} ({})", distance.name()));
         };
-        let sweep = (2 * l2).min(l3 / 2).next_multiple_of(HUGE_PAGE);
-        // A sweep takes several times as long as the walk that it is for.
-        let row = row(bench, placement, source, scope.seconds(1, 6.0, 0.02 + sweep as f64 / 1e9));
-        Ok(row.memory(sweep + (2 << 20)).input("sweep", sweep))
+        let eviction_bytes = (2 * l2).min(l3 / 2).next_multiple_of(HUGE_PAGE);
+        let setup_s = PARTNER_SETUP_S + eviction_bytes as f64 / SETUP_BYTES_PER_S;
+        let seconds = scope.seconds(POINTS, STRETCH_WITH_EVICTION, setup_s);
+        let candidate = candidate(bench, placement, source, seconds);
+        Ok(candidate.memory(eviction_bytes + (2 << 20)).input("sweep", eviction_bytes))
     };
-    let pairs = scope.placements.pairs(ROLES).into_iter();
     // `other-cpu` replaces the others if the kernel reports no distances; its absence is not
     // reported.
-    let pairs = pairs
-        .filter(|(distance, pair)| wanted(*distance) && (*distance != Distance::OtherCpu || pair.is_ok()));
+    let wanted_pairs =
+        scope.placements.pairs(ROLES).into_iter().filter(|(distance, pair)| {
+            wanted(*distance) && (*distance != Distance::OtherCpu || pair.is_ok())
+        });
     let unmet = |name, why| Candidate::unmet(bench.id, name, why).param(ids::param::SOURCE, source);
-    pairs
-        .map(|(distance, pair)| candidate(distance, pair).unwrap_or_else(|why| unmet(distance.name(), why)))
+    wanted_pairs
+        .map(|(distance, pair)| of_pair(distance, pair).unwrap_or_else(|why| unmet(distance.name(), why)))
         .collect()
 }
 
@@ -167,11 +187,13 @@ fn points(case: &Case) -> Vec<Params> {
     single_point(case).into_iter().chain(dram::spread_points(case)).collect()
 }
 
-fn row(bench: &Benchmark, placement: Placement, source: &'static str, seconds: f64) -> Candidate {
+fn candidate(bench: &Benchmark, placement: Placement, source: &'static str, seconds: f64) -> Candidate {
     Candidate::new(bench.id, placement, PRIORITY, seconds).param(ids::param::SOURCE, source)
 }
 
 impl Candidate {
+    /// An input tells [`run`] what was planned for this host, such as a size. Unlike a parameter it
+    /// is no part of the case's key.
     fn input(mut self, name: &str, value: u64) -> Candidate {
         self.case.inputs.insert(name.to_string(), value.to_string());
         self
@@ -209,7 +231,9 @@ const SETS: u64 = 4;
 /// Conflicting lines for each way: with random replacement one in e^8 would stay.
 const LINES_PER_WAY: u64 = 8;
 const MIN_LINES_PER_WAY: u64 = 3;
-/// Huge pages that the nearest TLB of any server core holds.
+/// A smaller cache per way does not exist: the kernel's report is then wrong.
+const MIN_STRIDE: u64 = 1024;
+/// Bytes in huge pages that the nearest TLB of any server core holds.
 const TLB_REACH: u64 = 32 * HUGE_PAGE;
 
 impl Conflict {
@@ -219,7 +243,7 @@ impl Conflict {
         let (sets, ways, line) = (inner.sets?, u64::from(inner.ways?), inner.line_bytes?);
         let stride = u64::from(sets) * u64::from(line);
         let possible =
-            stride.is_power_of_two() && stride >= 1024 && stride.checked_mul(ways) == inner.size_bytes;
+            stride.is_power_of_two() && stride >= MIN_STRIDE && stride.checked_mul(ways) == inner.size_bytes;
         // Half of the outer cache, because other work uses it too.
         let max_lines = (outer.size_bytes? / 2).min(TLB_REACH) / stride;
         let lines = (ways * LINES_PER_WAY).min(max_lines);
@@ -270,12 +294,14 @@ fn alone(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()>
     // Whole huge pages, or none would be given.
     let bytes = conflict.map_or(block, |conflict| conflict.bytes().max(block)).next_multiple_of(HUGE_PAGE);
     let nodes = case.placement.seats.first().map_or_else(CpuSet::default, |seat| seat.mem_nodes.clone());
-    let memory = resident(bytes, case.placement.pages, &nodes, |_| 0)?;
+    let zeros = |_| 0;
+    let memory = resident(bytes, case.placement.pages, &nodes, zeros)?;
     note_memory(sampler, &memory, &nodes);
     let all_huge = huge_share(&memory).is_some_and(|share| share > 0.99);
     let lines = match (conflict, source) {
         // The set of a line is known only within one physical page, so strides need huge pages.
         (Some(conflict), _) if all_huge => conflict.line_numbers(),
+        // Here either the pages are small, or the sets are unknown.
         (None, L2 | L3) | (Some(_), _) => {
             let why =
                 if all_huge { "the kernel does not report sets and ways" } else { "there are no huge pages" };
@@ -315,17 +341,19 @@ const BASE_PAGE: u32 = 4096;
 /// Line numbers in `pages` base pages, spread evenly over the sets of a cache.
 fn spread_lines(pages: u32) -> Vec<u32> {
     let lines = BASE_PAGE / LINE_BYTES as u32;
+    let gap = lines / LINES_PER_PAGE;
+    // After this many pages the lines shift by one, so that in time all places in a page are used.
+    const PAGES_PER_SHIFT: u32 = 4;
     let line = |index: u32| {
-        // Every fourth page shifts its lines by one, so that all places in a page are used.
         let (page, step) = (index / LINES_PER_PAGE, index % LINES_PER_PAGE);
-        page * lines + step * (lines / LINES_PER_PAGE) + page / 4 % (lines / LINES_PER_PAGE)
+        page * lines + step * gap + page / PAGES_PER_SHIFT % gap
     };
     (0..pages * LINES_PER_PAGE).map(line).collect()
 }
 
 /// 256 lines: 16 KiB stay in half of any L1, and 64 pages in nearly any L1 TLB.
 const CORE_PAGES: u32 = 64;
-/// 1024 lines: a walk long enough to justify the sweep through an L2.
+/// 1024 lines: a walk long enough to justify reading twice an L2.
 const L3_PAGES: u32 = 256;
 
 /// A note is made if reading the clock takes a larger share of a walk.
@@ -334,7 +362,7 @@ const MAX_CLOCK_SHARE: f64 = 0.1;
 /// Times walks, each once through lines that a partner on another CPU has just brought into its
 /// caches. The partner is a forked process; the ring lies in memory shared with it.
 fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Result<()> {
-    let [_, owner] = case.placement.seats.as_slice() else {
+    let [_, partner_seat] = case.placement.seats.as_slice() else {
         bail!("a pair needs two CPUs, not {}", case.placement.seats.len());
     };
     let pages = if source == L3_REMOTE { L3_PAGES } else { CORE_PAGES };
@@ -343,8 +371,9 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
     let mut ring = Ring::new(memory, spread_lines(pages), sampler.seed(), FIRST_MARK);
     note_memory(sampler, ring.memory(), &CpuSet::default());
     let seed = sampler.seed();
-    let mut partner =
-        Partner::start(&owner.cpus, Wait::Spin, || owner_of(case, owner, source, seed, &mut ring))?;
+    let mut partner = Partner::start(&partner_seat.cpus, Wait::Spin, || {
+        partner_commands(case, partner_seat, source, seed, &mut ring)
+    })?;
 
     let (clock, lines) = (sampler.clock(), ring.lines());
     let clock_ns = clock_cost_ns(clock);
@@ -384,9 +413,9 @@ fn with_partner(case: &Case, source: &str, sampler: &mut Sampler) -> anyhow::Res
 /// The partner's answer if it read something wrong: no sum of lines.
 const WRONG_SUM: u64 = u64::MAX;
 
-/// The partner's work for each command, which is a number to write to all lines: it brings the
+/// What the partner does for each command, which is a number to write to all lines: it brings the
 /// lines into its caches and answers their sum.
-fn owner_of<'a>(
+fn partner_commands<'a>(
     case: &Case,
     seat: &Seat,
     source: &str,
@@ -400,15 +429,18 @@ fn owner_of<'a>(
         }),
         L3_REMOTE => {
             let bytes = input(case, "sweep").context("the case has no sweep size")?;
-            let mut sweep = resident(bytes, Pages::Huge, &seat.mem_nodes, |_| 0)?;
+            let zeros = |_| 0;
+            let mut eviction_block = resident(bytes, Pages::Huge, &seat.mem_nodes, zeros)?;
             let read = streams(Op::Read)[0];
             Box::new(move |_| {
                 ring.flush();
                 // Reads twice: some caches drop lines used only once instead of passing them to the
                 // next level.
-                let sum = ring.read();
-                let is_right = ring.read() == sum && read.run(sweep.words_mut(), 1, 0) == 0;
-                Ok(if is_right { sum } else { WRONG_SUM })
+                let (sum, again) = (ring.read(), ring.read());
+                // One pass over a block larger than the L2 leaves the lines in the L3. The word to
+                // write is ignored, and the sum of zeros is 0.
+                let zero = read.run(eviction_block.words_mut(), 1, 0);
+                Ok(if again == sum && zero == 0 { sum } else { WRONG_SUM })
             })
         }
         _ => Box::new(move |_| {

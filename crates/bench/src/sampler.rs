@@ -211,7 +211,7 @@ impl<'a> Sampler<'a> {
             let after = self.gauge();
             after.add_pauses(&before, &mut self.facts);
             columns.push(&before, &after, iterations as f64 * point.work, ns);
-            columns.look_at_core(self.clock);
+            columns.probe_core(self.clock);
             if self.clock.now() - begin > self.windows.limit_s * 1e9 {
                 break;
             }

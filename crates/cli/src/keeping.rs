@@ -9,10 +9,10 @@ use model::Planned;
 use session::objects::{self, Cleared, ObjectKeeper};
 
 /// A killed session may have left settings changed, and more.
-pub fn put_back_what_was_left(knobs: &Knobs) {
+pub fn restore_what_was_left(knobs: &Knobs) {
     let Cleared { said, failed } = objects::clear(knobs.folder());
     said.iter().chain(&failed).for_each(|line| eprint_line(&format!("  {line}")));
-    match knobs.put_back_what_was_left() {
+    match knobs.restore_what_was_left() {
         Ok(said) => said.iter().for_each(|line| eprint_line(&format!("  {line}"))),
         // A run that turns no knob itself needs nothing put back; one that does is refused to.
         Err(error) => eprint_line(&format!(

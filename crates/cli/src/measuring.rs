@@ -10,7 +10,7 @@ use super::check::LoadedSpec;
 use super::concluding::{Finished, RunFileMonitor, conclude, keep};
 use super::device::{Device, may_go_on};
 use super::dry_run;
-use super::keeping::{keep_for, put_back_what_was_left};
+use super::keeping::{keep_for, restore_what_was_left};
 use super::leftovers;
 use super::measure_args::MeasureArgs;
 use super::network::Network;
@@ -162,7 +162,7 @@ impl<'s> Study<'s> {
     pub fn measure(&self, args: &MeasureArgs) -> anyhow::Result<Finished> {
         let knobs = Knobs::of(&args.tests.root).watched();
         if !args.dry_run && !args.tests.pretends() {
-            put_back_what_was_left(&knobs);
+            restore_what_was_left(&knobs);
         }
         let host = Host::describe(args, &self.prepared)?;
         let planned = self.plan(args, &host)?;
@@ -183,7 +183,7 @@ impl<'s> Study<'s> {
         }
         output::greet(&host.machine, &header, args.tests.pretends());
         let ended = self.visit(args, &header, &mut writer, earlier, &guard);
-        let left = guard.knobs.put_back();
+        let left = guard.knobs.restore();
         let finished = match ended {
             Ok(ended) => conclude(args, &self.prepared, &mut writer, ended)?,
             Err(error) => {
@@ -289,7 +289,7 @@ impl<'s> Study<'s> {
 /// left turned; `what` says what cannot begin where that fails.
 pub fn lock_sweeps(knobs: &Knobs, what: &'static str) -> anyhow::Result<SweepLock> {
     let lock = knobs.lock_sweeps()?;
-    for line in knobs.put_back_what_was_left().context(what)? {
+    for line in knobs.restore_what_was_left().context(what)? {
         eprint_line(&format!("  {line}"));
     }
     Ok(lock)
@@ -393,7 +393,7 @@ impl SessionGuard {
         let interrupted = catch_signals(knobs.emergency_restore())?;
         let (usual, last) = (std::panic::take_hook(), knobs.emergency_restore());
         std::panic::set_hook(Box::new(move |panic| {
-            last.try_put_back();
+            last.try_restore();
             // Ends the process.
             usual(panic);
         }));

@@ -49,7 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let cleared = objects::clear(knobs.folder());
     said.extend(cleared.said);
     failed.extend(cleared.failed);
-    let back = if args.watch { watchdog::put_back(&knobs) } else { knobs.put_back_what_was_left() };
+    let back = if args.watch { watchdog::restore(&knobs) } else { knobs.restore_what_was_left() };
     match back {
         Ok(lines) => said.extend(lines),
         Err(error) => failed.push(format!("{error:#}")),

@@ -32,7 +32,7 @@ pub fn catch_signals(knobs: EmergencyRestore) -> anyhow::Result<Arc<AtomicBool>>
         for _ in signals.forever() {
             match first {
                 None => first = Some(Instant::now()),
-                Some(first) if first.elapsed() > REPEAT_GAP => knobs.put_back_and_exit(130),
+                Some(first) if first.elapsed() > REPEAT_GAP => knobs.restore_and_exit(130),
                 Some(_) => {}
             }
             asked.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use model::vocabulary::{RuleId, host as ids};
 use model::{Case, Effect, Finding, Metric, Params, Severity, Title, Verdict, VerdictKind};
 use serde::Deserialize;
 use stats::Judged;
-use stats::core_bound::rescaled;
+use stats::core_bound::rescale;
 use stats::order::median;
 
 /// A result: of one run, or of several runs of one host.
@@ -287,7 +287,7 @@ impl AtOneClock {
 
     /// At another clock.
     pub fn at(&self, metric: &Metric, ghz: f64) -> Vec<f64> {
-        let at = |value: &f64| rescaled(metric, *value, self.ghz, ghz).unwrap_or(f64::NAN);
+        let at = |value: &f64| rescale(metric, *value, self.ghz, ghz).unwrap_or(f64::NAN);
         self.medians.iter().map(at).collect()
     }
 }

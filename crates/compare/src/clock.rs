@@ -4,7 +4,7 @@ use super::environment::{CLOCK, OR};
 use super::{ComparisonSide, Member};
 use stats::clock::{GATE_SERIES, moves};
 use stats::contrast::Clocks;
-use stats::core_bound::{is_core_bound_by_name, rescaled};
+use stats::core_bound::{is_core_bound_by_name, rescale};
 use stats::order::{finite, mean, median, variance};
 
 /// Labels that make two results ones of the same machine, and settings that explain another clock.
@@ -65,7 +65,7 @@ impl Member {
         }
         let one = |(value, clock): (&f64, &f64)| {
             let clock = Some(*clock).filter(|ghz| ghz.is_finite() && *ghz > 0.0).or(otherwise)?;
-            rescaled(&self.metric, *value, clock, ghz)
+            rescale(&self.metric, *value, clock, ghz)
         };
         let values: Option<Vec<f64>> = self.medians.iter().zip(&self.clocks).map(one).collect();
         values.filter(|values| !values.is_empty())
@@ -110,7 +110,7 @@ pub fn brought(
         // was measured, by that times the ratio of the clocks, or by anything between; a rate by
         // the inverse.
         (ClockScaling::OneMachine | ClockScaling::Closed { .. }, _, _) => {
-            let shift = match rescaled(&b.metric, 1.0, 1.0, 2.0) {
+            let shift = match rescale(&b.metric, 1.0, 1.0, 2.0) {
                 Some(doubled) if doubled > 1.0 => -apart,
                 _ => apart,
             };

@@ -128,7 +128,7 @@ fn companions(evidence: &Evidence, judged: &Judged) -> Vec<RecordedInRuns> {
     }
     let recorded = |name: &str| -> Vec<f64> {
         let of = |run: &Process| {
-            run.beside.iter().find(|one| one.name == name).and_then(|one| median(&one.values))
+            run.covariates.iter().find(|one| one.name == name).and_then(|one| median(&one.values))
         };
         runs.iter().map(|run| of(run).unwrap_or(f64::NAN)).collect()
     };

@@ -263,7 +263,7 @@ impl Diagnosis {
 
     /// The evaluated sweep of the run; `None` for any other run.
     pub fn swept(&self) -> Option<swept::EvaluatedSweep<'_>> {
-        swept::swept(&self.evidence())
+        swept::evaluate_sweep(&self.evidence())
     }
 
     /// From the run's start to the end of its last pass, s.

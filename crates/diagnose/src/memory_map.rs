@@ -9,7 +9,7 @@ use model::vocabulary::MetricId;
 use model::vocabulary::memory_map as ids;
 use model::{Fact, Planned, Run, Visit, figure, percent};
 use stats::memory_map::{
-    Answer, Candidate, Doubt, Known, Map, Speeds, Support, candidates, contiguous, loss, map,
+    Answer, Candidate, Doubt, Known, Map, Speeds, Support, candidates, evaluate_map, loss, runs_test_p,
 };
 use stats::order::median;
 use stats::regions::{Cause, regions};
@@ -80,7 +80,7 @@ fn node_map<'a>(run: &Run, machine: &Machine, planned: &Planned, visit: &'a Visi
         None => machine.memory.total_bytes,
     };
     let asked = 1.0 + input("limit").filter(|limit| *limit > 0.0).unwrap_or(DEFAULT_LIMIT_PERCENT) / 100.0;
-    let map = map(&rows, asked, SEED);
+    let map = evaluate_map(&rows, asked, SEED);
     let guest = matches!(machine.hypervisor, Hypervisor::Guest(_));
     let mut found = NodeMap {
         visit,
@@ -177,7 +177,7 @@ impl NodeMap<'_> {
     pub fn together(&self, order: Option<&[usize]>) -> Option<f64> {
         let letters = self.letters(order)?;
         let slow: Vec<bool> = letters.chars().filter(|c| *c != '.').map(|c| c != 'F').collect();
-        contiguous(&slow, SEED)
+        runs_test_p(&slow, SEED)
     }
 
     /// Whether modules may be the cause: not in a guest, whose modules are its host's, and not
@@ -245,7 +245,7 @@ impl NodeMap<'_> {
     /// named only where a smaller difference would be seen in it.
     pub fn seen_words(&self) -> String {
         let mut steps: Vec<(f64, f64)> =
-            self.map.seen.iter().filter_map(|seen| Some((seen.share, seen.ratio?))).collect();
+            self.map.limits.iter().filter_map(|limit| Some((limit.share, limit.ratio?))).collect();
         steps.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut least = f64::INFINITY;
         steps.retain(|(_, ratio)| {

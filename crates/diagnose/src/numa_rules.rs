@@ -28,32 +28,33 @@ const ONE_NODE: Rule = Rule {
     check: one_node,
 };
 
+/// `None`: the kernel does not report sockets or nodes. Empty: no node has several sockets.
 fn one_node(evidence: &Evidence) -> Option<Vec<Finding>> {
     let machine = evidence.machine;
     let packages = machine.cpus.packages.as_ref()?;
     if machine.nodes.is_empty() {
         return None;
     }
-    let sockets_of =
-        |cpus: &CpuSet| packages.iter().filter(|package| !package.cpus.is_disjoint(cpus)).count();
+    let sockets_of = |cpus: &CpuSet| packages.iter().filter(|socket| !socket.cpus.is_disjoint(cpus)).count();
     let nodes_with_several: Vec<(u32, usize)> = machine
         .nodes
         .iter()
         .map(|node| (node.id, sockets_of(&node.cpus)))
-        .filter(|(_, packages)| *packages > 1)
+        .filter(|(_, sockets)| *sockets > 1)
         .collect();
     let Some((node, count)) = nodes_with_several.first() else { return Some(Vec::new()) };
-    let guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
-    let (cause, advice) = match guest {
-        true => (
+    let is_guest = matches!(machine.hypervisor, machine::Hypervisor::Guest(_));
+    let (cause, advice) = if is_guest {
+        (
             "The guest got sockets without NUMA nodes, so it cannot know where its memory is on the host.",
             "Have the provider pass nodes with the sockets (QEMU: -numa node for each), or give the guest one socket.",
-        ),
-        false => (
+        )
+    } else {
+        (
             "Firmware interleaves the memory of all sockets, NUMA is switched off, or the sockets share one memory \
              controller as before 2008.",
             "Look for node interleaving in the firmware's setup and for numa=off in /proc/cmdline.",
-        ),
+        )
     };
     Some(vec![Finding::note(ONE_NODE.id, match machine.nodes.len() {
         1 => format!(
@@ -84,10 +85,9 @@ const NO_DISTANCE: Rule = Rule {
              moves tasks and where page reclaim looks. Without them every node looks equally far.",
     action: "In a guest have the host pass distances (QEMU: -numa dist). On bare metal look for newer firmware. See it: numactl \
              --hardware",
-    when: "There are several nodes, and none reports a distance, or none to another node above 10. The default of 10 and 20 does \
-             not count, as it may be true.",
-    how: "10 is the distance of a node to itself; 10 and 20 stand where firmware has no table (SLIT). Benchmark memory.nodes \
-             measures the real latencies.",
+    when: "There are several nodes, and none reports a distance, or none to another node above 10. Distances of 10 and 20 give no \
+             note: firmware may report them, or the kernel assumes them without a table (SLIT).",
+    how: "10 is the distance of a node to itself. Benchmark memory.nodes measures the real latencies.",
     calm: "",
     looked_at: "sysfs nodes",
     source: file!(),
@@ -97,6 +97,7 @@ const NO_DISTANCE: Rule = Rule {
 /// The distance of a node to itself in firmware's table (SLIT).
 const LOCAL: u32 = 10;
 
+/// `None`: the kernel reports no nodes. Empty: there are distances, or one node needs none.
 fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
     let nodes = &evidence.machine.nodes;
     if nodes.is_empty() {
@@ -108,12 +109,16 @@ fn no_distance(evidence: &Evidence) -> Option<Vec<Finding>> {
         return Some(Vec::new());
     }
     let distances = nodes[0].distances.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-    Some(vec![Finding::note(NO_DISTANCE.id, match missing {
-        true => format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len()),
-        false => format!("All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.", nodes.len()),
-    })
-        .cause("Firmware has no table of distances (SLIT), or this snapshot lacks it. For the kernel all nodes are equally \
-                far.")
+    let headline = if missing {
+        format!("The kernel has no distances for {} NUMA nodes. It treats all as equally far.", nodes.len())
+    } else {
+        format!(
+            "All {} NUMA nodes report distance {LOCAL}. The kernel treats all as equally far.",
+            nodes.len()
+        )
+    };
+    Some(vec![Finding::note(NO_DISTANCE.id, headline)
+        .cause("Firmware has no table of distances (SLIT), or this snapshot lacks it.")
         .fact("NUMA nodes", nodes.len(), NODES)
         .fact(format!("distances of node {}", nodes[0].id),
                 if missing { "none".to_string() } else { clipped(&distances) },

@@ -9,7 +9,7 @@ use machine::Hypervisor;
 use model::vocabulary::MetricId;
 use model::vocabulary::memory_map::{self as ids, metric};
 use model::{Fact, Form, Value, Visit, figure, percent};
-use stats::memory_map::contiguous;
+use stats::memory_map::runs_test_p;
 use stats::order::{Interval, mean, median, median_interval, quantile};
 use stats::regions::{
     Blocks, Cause, Difference, Far, Moment, Neighbour, Region, Regions, Walked, far, neighbour, regions,
@@ -236,7 +236,7 @@ impl EvaluatedRegions<'_> {
         let slow = &difference.slow;
         let together = |order: &[usize]| {
             let sides: Vec<bool> = order.iter().map(|region| slow[*region]).collect();
-            contiguous(&sides, SEED).is_some_and(|p| p < BY_CHANCE)
+            runs_test_p(&sides, SEED).is_some_and(|p| p < BY_CHANCE)
         };
         let places = list(self.visit, metric::PHYSICAL);
         let taken: Vec<usize> = (0..slow.len()).collect();

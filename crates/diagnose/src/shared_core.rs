@@ -6,7 +6,7 @@ use machine::Hypervisor;
 use model::vocabulary as ids;
 use model::{Better, Fact, Finding};
 use stats::analysis::Judged;
-use stats::core_sharing::{self, CoreSharing, shared};
+use stats::core_sharing::{CoreSharing, core_sharing, probes_of_run};
 use stats::order::median;
 
 pub const RULES: &[Rule] = &[SHARED_CORE];
@@ -38,10 +38,10 @@ const MIN_SHARE: f64 = 0.05;
 const MIN_WINDOWS: usize = 5;
 
 fn shared_core(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let all = core_sharing::of_run(evidence.series.iter().map(|judged| &judged.series));
-    let found = shared(&all)?;
+    let all = probes_of_run(evidence.series.iter().map(|judged| &judged.series));
+    let found = core_sharing(&all)?;
     let (beside, alone): (Vec<f64>, Vec<f64>) = all.iter().partition(|cycles| found.is_shared(**cycles));
-    let share = found.share;
+    let share = found.shared_part;
     if share < MIN_SHARE {
         return Some(Vec::new());
     }

@@ -56,7 +56,7 @@ const TRADE: Rule = Rule {
 const LISTED: usize = 6;
 
 fn effect(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let swept = swept::swept(evidence)?;
+    let swept = swept::evaluate_sweep(evidence)?;
     let mut findings = Vec::new();
     for facet in &swept.facets {
         let both = [Some(&facet.target), facet.response.as_ref()].into_iter().flatten();
@@ -178,7 +178,7 @@ fn knob_by_knob(sweep: &Sweep, charted: &MetricGrid, whose: &str) -> String {
     if !said.is_empty() {
         text.push_str(&format!(": {}", said.join(", ")));
     }
-    if charted.depends() {
+    if charted.has_interaction() {
         text.push_str(". How much depends on the other knob.");
     } else if !silent.is_empty() {
         text.push_str(&format!(". {} shows no effect.", names_of(&silent)));
@@ -234,7 +234,7 @@ fn confirm(sweep: &Sweep, facet: &Facet, charted: &MetricGrid) -> String {
 }
 
 fn trade(evidence: &Evidence) -> Option<Vec<Finding>> {
-    let swept = swept::swept(evidence)?;
+    let swept = swept::evaluate_sweep(evidence)?;
     let facets = swept.facets.iter().filter(|facet| facet.response.is_some());
     let facets: Vec<&Facet> = facets.collect();
     if facets.is_empty() {

@@ -299,7 +299,7 @@ impl Knobs {
 
     /// Restores what an ended session left changed, and returns a sentence per setting. It is an
     /// error if a live session has settings changed, or something could not be restored.
-    pub fn put_back_what_was_left(&self) -> anyhow::Result<Vec<String>> {
+    pub fn restore_what_was_left(&self) -> anyhow::Result<Vec<String>> {
         if let Some(journal) = self.journal_of_root() {
             bail!(
                 "root's journal {} lists settings that a session changed: run `assay restore` as root",
@@ -364,19 +364,20 @@ impl Knobs {
             journal.entries.clear();
         }
         journal.entries.retain(|entry| {
-            let (done, words) = self.undo(entry);
-            said.extend(words);
-            !done
+            let (is_done, sentence) = self.restore_entry(entry);
+            said.extend(sentence);
+            !is_done
         });
-        self.store.write(&journal)?;
-        if !journal.entries.is_empty() {
+        let written = self.store.write(&journal);
+        if written.is_err() || !journal.entries.is_empty() {
+            said.extend(written.err().map(|error| format!("cannot rewrite the journal: {error:#}")));
             bail!("{}", said.join("; "));
         }
         Ok(Ok((lock, said)))
     }
 
-    /// Undoes one change. Returns whether nothing is left to do, and a sentence about it.
-    fn undo(&self, entry: &Entry) -> (bool, Option<String>) {
+    /// Restores one setting. Returns whether nothing is left to do, and a sentence about it.
+    fn restore_entry(&self, entry: &Entry) -> (bool, Option<String>) {
         let Entry { knob, file, before, assay_values } = entry;
         let Some(form) = Named::of(knob).and_then(|named| named.form_of(file)) else {
             return (

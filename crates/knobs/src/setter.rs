@@ -20,8 +20,8 @@ pub(super) struct State {
     knobs: Knobs,
     /// From the first change on.
     pub(super) changes: Option<Changes>,
-    /// Affinity of this process before the first change: the kernel does not always give back CPUs
-    /// that were offline.
+    /// Affinity of this process before the first change. A setting can take CPUs offline, and the
+    /// kernel does not always give them back when they are online again.
     affinity: Option<model::CpuSet>,
 }
 
@@ -48,12 +48,12 @@ impl KnobSetter {
     /// Sets exactly these knobs and restores all others that it changed before. Returns each change
     /// as a phrase.
     pub fn set(&self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
-        lock(&self.state).set(wanted)
+        lock_state(&self.state).set(wanted)
     }
 
     /// Restores everything; an error names what could not be restored.
-    pub fn put_back(&self) -> anyhow::Result<Vec<String>> {
-        lock(&self.state).put_back(|_| true)
+    pub fn restore(&self) -> anyhow::Result<Vec<String>> {
+        lock_state(&self.state).restore(|_| true)
     }
 
     pub fn emergency_restore(&self) -> EmergencyRestore {
@@ -62,18 +62,19 @@ impl KnobSetter {
 }
 
 impl EmergencyRestore {
-    /// Restores everything and ends the process, without a change in between.
-    pub fn put_back_and_exit(&self, code: i32) -> ! {
-        let mut state = lock(&self.state);
+    /// Restores everything and ends the process. It keeps the state locked, so that no other thread
+    /// can change a setting before the end.
+    pub fn restore_and_exit(&self, code: i32) -> ! {
+        let mut state = lock_state(&self.state);
         // The journal keeps what could not be restored.
-        let _ = state.put_back(|_| true);
+        let _ = state.restore(|_| true);
         std::process::exit(code)
     }
 
     /// Restores everything, unless a change is in progress.
-    pub fn try_put_back(&self) {
+    pub fn try_restore(&self) {
         if let Ok(mut state) = self.state.try_lock() {
-            let _ = state.put_back(|_| true);
+            let _ = state.restore(|_| true);
         }
     }
 }
@@ -81,35 +82,35 @@ impl EmergencyRestore {
 impl Drop for KnobSetter {
     fn drop(&mut self) {
         // The journal keeps what could not be restored, for the next run or `assay restore`.
-        let _ = self.put_back();
+        let _ = self.restore();
     }
 }
 
 /// After a panic the state is still that of the journal.
-pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+pub(super) fn lock_state(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     fn set(&mut self, wanted: &BTreeMap<String, String>) -> anyhow::Result<Vec<String>> {
-        let mut changed = self.put_back(|entry| !wanted.contains_key(&entry.knob))?;
+        let mut changed = self.restore(|entry| !wanted.contains_key(&entry.knob))?;
+        // Each case applies task settings to its own processes ([`task::apply`]).
         for (name, value) in wanted.iter().filter(|(name, _)| !task::is_task_knob(name)) {
             let knob = self.knobs.locate(name).map_err(anyhow::Error::msg)?;
             if knob.files.len() > 1 && value.contains('+') {
                 // A mixed value (files that differ) can only be restored, not set.
-                changed.extend(self.put_back(|entry| entry.knob == *name)?);
-                match self.knobs.value(&knob) {
-                    Ok(now) if now == *value => continue,
-                    now => bail!(
-                        "{name} is {} and cannot be set to {value}: a mixed value can only be restored",
-                        now.unwrap_or_default()
-                    ),
+                changed.extend(self.restore(|entry| entry.knob == *name)?);
+                let now = self.knobs.value(&knob).with_context(|| format!("cannot read {name}"))?;
+                if now == *value {
+                    continue;
                 }
+                bail!("{name} is {now} and cannot be set to {value}: a mixed value can only be restored");
             }
             for file in &knob.files {
                 changed.extend(self.change(&knob, file, value)?);
             }
         }
+        // A change may have put CPUs online again.
         self.restore_affinity();
         Ok(changed)
     }
@@ -132,25 +133,29 @@ impl State {
         let entries = self.changes.iter().flat_map(|changes| &changes.journal.entries);
         // Features of the scheduler share a file, so an entry is matched by knob as well.
         match entries.clone().find(|entry| entry.file == file && entry.knob == *name) {
+            // Changed before, and the value is neither the old one nor one of Assay's.
             Some(entry) if current != entry.before && !entry.assay_values.contains(&current) => {
                 bail!("another program set {name} to {current} meanwhile")
             }
+            // Nothing to do.
             _ if current == value => return Ok(None),
+            // Changed before, and now to a further value.
             Some(_) => {}
+            // The first change.
             None => {
                 if let Some(why) = self.knobs.unmet(name, value) {
                     bail!("cannot set {name} to {value}: {why}");
                 }
             }
         }
-        self.journal(name, file, &current, vec![current.clone(), value.to_string()])?;
+        self.note_change(name, file, &current, vec![current.clone(), value.to_string()])?;
         self.knobs
             .write(file, &knob.form, value)
             .with_context(|| format!("cannot write {value} to {file}"))?;
         let now = read(&self.knobs)?;
         if now != value {
             // The kernel changed the value: that counts as Assay's, too.
-            self.journal(name, file, &current, vec![current.clone(), value.to_string(), now.clone()])?;
+            self.note_change(name, file, &current, vec![current.clone(), value.to_string(), now.clone()])?;
             bail!("{name} was set to {value} and is {now}");
         }
         Ok(Some(format!("{name} from {current} to {value}")))
@@ -162,15 +167,18 @@ impl State {
             Ok((lock, _)) => lock,
             Err(owner) => bail!("{owner}: wait for its end"),
         };
-        self.affinity = affinity::allowed().ok().filter(|_| self.knobs.root == Path::new("/"));
+        // In another tree (in tests) settings are plain files that change no CPUs.
+        let is_this_host = self.knobs.root == Path::new("/");
+        self.affinity = affinity::allowed().ok().filter(|_| is_this_host);
         let watchdog = self.knobs.watchdog();
         let journal = Journal::new(&self.knobs.root, self.knobs.boot_id());
         self.changes = Some(Changes { _lock: lock, journal, _watchdog: watchdog });
         Ok(())
     }
 
-    /// Notes the next change: from now on these values count as Assay's.
-    pub(super) fn journal(
+    /// Notes the next change in the journal: from now on these values count as Assay's. `current`
+    /// is the value to restore if this is the first change.
+    pub(super) fn note_change(
         &mut self,
         knob: &str,
         file: &str,
@@ -191,7 +199,7 @@ impl State {
     }
 
     /// Restores the entries that `which` selects; the last one frees the lock.
-    fn put_back(&mut self, which: impl Fn(&Entry) -> bool) -> anyhow::Result<Vec<String>> {
+    fn restore(&mut self, which: impl Fn(&Entry) -> bool) -> anyhow::Result<Vec<String>> {
         let Some(Changes { journal, .. }) = &mut self.changes else { return Ok(Vec::new()) };
         let (mut restored, mut failed) = (Vec::new(), Vec::new());
         let had = journal.entries.len();
@@ -199,9 +207,13 @@ impl State {
             if !which(entry) {
                 return true;
             }
-            let (done, words) = self.knobs.undo(entry);
-            if done { &mut restored } else { &mut failed }.extend(words);
-            !done
+            let (is_done, sentence) = self.knobs.restore_entry(entry);
+            if is_done {
+                restored.extend(sentence);
+            } else {
+                failed.extend(sentence);
+            }
+            !is_done
         });
         if journal.entries.len() < had {
             let written = self.knobs.store.write(journal);
@@ -217,11 +229,12 @@ impl State {
         }
     }
 
-    /// Gives back CPUs that were offline, which the kernel does not always do.
+    /// Allows this process the CPUs that it had before the first change ([`State::affinity`]).
     fn restore_affinity(&self) {
         let Some(before) = &self.affinity else { return };
         if affinity::allowed().is_ok_and(|now| now != *before) {
-            // If the control group lost them, too, passes that need them report it.
+            // If the control group lost them, too, this fails; each pass that needs such a CPU then
+            // reports it.
             let _ = affinity::pin(before);
         }
     }

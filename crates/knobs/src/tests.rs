@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::setter::lock;
+use super::setter::lock_state;
 use super::*;
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -46,7 +46,7 @@ impl Tree {
 
     /// What the next session says.
     fn next(&self) -> Vec<String> {
-        let said = self.knobs.put_back_what_was_left().expect("it can be put back");
+        let said = self.knobs.restore_what_was_left().expect("it can be put back");
         assert!(!self.knobs.store.file().exists(), "nothing is left to do: {said:?}");
         said
     }
@@ -70,7 +70,7 @@ fn off() -> BTreeMap<String, String> {
 
 /// What SIGKILL leaves of a session: its journal, and no lock.
 fn killed(setter: KnobSetter) {
-    lock(&setter.state).changes = None;
+    lock_state(&setter.state).changes = None;
     // After a real kill neither would be restored.
     drop(setter);
 }
@@ -87,7 +87,7 @@ fn a_session_puts_back_what_it_turned() {
     drop(tree.off());
     assert_eq!(tree.smt(), "on", "by the setter's own end");
     let setter = tree.off();
-    setter.emergency_restore().try_put_back();
+    setter.emergency_restore().try_restore();
     assert_eq!(tree.smt(), "on", "by another thread");
 }
 
@@ -105,9 +105,9 @@ fn killed_between_the_journal_and_the_change() {
     let tree = Tree::new();
     let setter = tree.knobs.setter();
     {
-        let mut state = lock(&setter.state);
+        let mut state = lock_state(&setter.state);
         state.acquire().expect("nobody else has them");
-        state.journal("smt", CONTROL, "on", vec!["off".into()]).expect("a journal");
+        state.note_change("smt", CONTROL, "on", vec!["off".into()]).expect("a journal");
     }
     killed(setter);
     assert_eq!(tree.smt(), "on");
@@ -116,10 +116,10 @@ fn killed_between_the_journal_and_the_change() {
     tree.file(THP, "always [madvise] never");
     let setter = tree.knobs.setter();
     {
-        let mut state = lock(&setter.state);
+        let mut state = lock_state(&setter.state);
         state.acquire().expect("nobody else has them");
-        state.journal("thp", THP, "madvise", vec!["never".into()]).expect("a journal");
-        state.journal("thp", THP, "never", vec!["never".into(), "always".into()]).expect("a journal");
+        state.note_change("thp", THP, "madvise", vec!["never".into()]).expect("a journal");
+        state.note_change("thp", THP, "never", vec!["never".into(), "always".into()]).expect("a journal");
     }
     killed(setter);
     tree.file(THP, "always madvise [never]");
@@ -147,7 +147,7 @@ fn one_name_for_many_kernels() {
     let said = setter.set(&BTreeMap::from(wanted)).expect("they can be set");
     assert_eq!(said, ["feature.next_buddy from off to on", "min_granularity_ns from 3000000 to 100000"]);
     assert_eq!(tree.knobs.current("feature.NEXT_BUDDY").as_deref(), Ok("on"));
-    setter.put_back().expect("back");
+    setter.restore().expect("back");
     let features = tree.knobs.text("/sys/kernel/debug/sched/features").expect("it is there");
     assert_eq!(features, "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY");
     // Two features are two knobs of one file.
@@ -176,11 +176,24 @@ fn several_files_are_one_knob() {
     let mixed = |value: &str| BTreeMap::from([("governor".to_string(), value.to_string())]);
     assert_eq!(setter.set(&mixed("powersave+performance")).expect("back").len(), 3);
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
-    assert!(setter.set(&mixed("powersave+schedutil")).is_err());
+    let error = setter.set(&mixed("powersave+schedutil")).expect_err("one value per file").to_string();
+    assert!(error.starts_with("governor is powersave+performance and cannot be set"), "{error}");
     setter.set(&mixed("schedutil")).expect("set");
     killed(setter);
     assert_eq!(tree.next().len(), 3);
     assert_eq!(tree.knobs.current("governor").as_deref(), Ok("powersave+performance"));
+}
+
+#[test]
+fn a_mixed_value_that_cannot_be_read_says_why() {
+    let tree = Tree::new();
+    let file = |policy: u32| format!("/sys/devices/system/cpu/cpufreq/policy{policy}/scaling_governor");
+    tree.file(&file(0), "powersave");
+    // A folder in the place of a file.
+    tree.file(&format!("{}/inside", file(1)), "performance");
+    let mixed = BTreeMap::from([("governor".to_string(), "powersave+performance".to_string())]);
+    let error = tree.knobs.setter().set(&mixed).expect_err("not readable");
+    assert!(format!("{error:#}").starts_with("cannot read governor: "), "{error:#}");
 }
 
 #[test]
@@ -238,7 +251,7 @@ fn a_second_session_is_refused() {
     let error = tree.knobs.setter().set(&BTreeMap::from([("smt".to_string(), "on".to_string())]));
     let error = error.expect_err("the first one lives").to_string();
     assert!(error.contains(&format!("process {} of assay", std::process::id())), "{error}");
-    let error = tree.knobs.put_back_what_was_left().expect_err("the first one lives").to_string();
+    let error = tree.knobs.restore_what_was_left().expect_err("the first one lives").to_string();
     assert!(error.contains("has changed kernel settings"), "{error}");
     assert_eq!(tree.smt(), "off");
     drop(first);
@@ -273,14 +286,14 @@ fn a_damaged_or_foreign_journal_is_said_and_nothing_is_turned() {
     let tree = Tree::new();
     drop(tree.off());
     fs::write(tree.knobs.store.file(), "{").expect("a file");
-    let error = tree.knobs.put_back_what_was_left().expect_err("damaged").to_string();
+    let error = tree.knobs.restore_what_was_left().expect_err("damaged").to_string();
     assert!(error.contains("cannot be parsed"), "{error}");
     assert!(tree.knobs.setter().set(&off()).is_err());
     fs::remove_file(tree.knobs.store.file()).expect("removed");
     killed(tree.off());
     let other = Tree::new();
     let elsewhere = Knobs { store: tree.knobs.store.clone(), ..other.knobs.clone() };
-    let error = elsewhere.put_back_what_was_left().expect_err("another tree").to_string();
+    let error = elsewhere.restore_what_was_left().expect_err("another tree").to_string();
     assert!(error.contains("is for the tree"), "{error}");
     assert_eq!((tree.smt().as_str(), other.smt().as_str()), ("off", "on"));
 }
@@ -307,7 +320,7 @@ fn a_journal_that_a_power_cut_or_another_version_left_in_another_boot_is_cleared
     // In this boot its knobs may be changed; another tree's are not Assay's.
     for other in [of("boot-1", root), of("boot-0", Path::new("/elsewhere"))] {
         write(&other);
-        let error = tree.knobs.put_back_what_was_left().expect_err("not understood").to_string();
+        let error = tree.knobs.restore_what_was_left().expect_err("not understood").to_string();
         assert!(error.contains("cannot be parsed"), "{error}");
         assert_eq!(fs::read_to_string(tree.knobs.store.file()).expect("it stays"), other);
     }
@@ -319,7 +332,7 @@ fn a_journal_that_is_far_too_long_is_not_read() {
     drop(tree.off());
     let file = fs::File::create(tree.knobs.store.file()).expect("a file");
     file.set_len(3 << 30).expect("sparse");
-    let error = format!("{:#}", tree.knobs.put_back_what_was_left().expect_err("too long"));
+    let error = format!("{:#}", tree.knobs.restore_what_was_left().expect_err("too long"));
     assert!(error.contains("3221225472 bytes") && error.contains("knobs.json"), "{error}");
     assert_eq!(tree.knobs.store.file().metadata().expect("it stays").len(), 3 << 30);
 }

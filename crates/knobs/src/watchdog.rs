@@ -122,10 +122,10 @@ pub fn parent() -> Option<u32> {
 }
 
 /// Restores what a killed session left changed.
-pub fn put_back(knobs: &Knobs) -> anyhow::Result<Vec<String>> {
+pub fn restore(knobs: &Knobs) -> anyhow::Result<Vec<String>> {
     let end = Instant::now() + MAX_EXIT_WAIT;
     loop {
-        match knobs.put_back_what_was_left() {
+        match knobs.restore_what_was_left() {
             Err(_) if Instant::now() < end => std::thread::sleep(POLL),
             result => return result,
         }

@@ -18,8 +18,8 @@ pub const TITLES: [(u32, &str); 9] = [
 /// Fields of one structure, in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Structure<'a> {
-    /// Number of the structure type; `u32::MAX` if its title is not in [`TITLES`].
-    pub kind: u32,
+    /// Number of the structure type; `None` if its title is not in [`TITLES`].
+    pub kind: Option<u32>,
     pub handle: Option<&'a str>,
     pub fields: Vec<(&'a str, &'a str)>,
 }
@@ -40,28 +40,29 @@ pub fn structures(text: &str) -> Vec<Structure<'_>> {
     let is_flat = is_flat(&lines, base);
     let mut found: Vec<Structure> = Vec::new();
     let mut handle = None;
-    // Whether a structure may begin here in a text without indentation.
-    let mut is_new = true;
+    // A blank line or a handle stands before each title.
+    let mut may_be_title = true;
     for line in lines {
-        let words = line.trim();
-        let was_new = std::mem::replace(&mut is_new, words.is_empty());
-        if let Some(at) = handle_in(words) {
-            handle = words[at + "Handle ".len()..].split(',').next();
-            is_new = true;
+        let text = line.trim();
+        let follows_gap = std::mem::replace(&mut may_be_title, text.is_empty());
+        if let Some(at) = handle_in(text) {
+            handle = text[at + "Handle ".len()..].split(',').next();
+            may_be_title = true;
             continue;
         }
-        if let Some((kind, _)) = TITLES.iter().find(|(_, title)| *title == words) {
-            found.push(Structure { kind: *kind, handle: handle.take(), fields: Vec::new() });
+        if let Some((kind, _)) = TITLES.iter().find(|(_, title)| *title == text) {
+            found.push(Structure { kind: Some(*kind), handle: handle.take(), fields: Vec::new() });
             continue;
         }
-        let indented = if is_flat { !was_new || words.contains(':') } else { indentation(line) > base };
-        match (words.split_once(':'), found.last_mut()) {
-            (Some((name, value)), Some(last)) if indented => last.fields.push((name.trim(), value.trim())),
+        // Without indentation only a line after a gap, and without a colon, is a title.
+        let is_field = if is_flat { !follows_gap || text.contains(':') } else { indentation(line) > base };
+        match (text.split_once(':'), found.last_mut()) {
+            (Some((name, value)), Some(last)) if is_field => last.fields.push((name.trim(), value.trim())),
             // A line without a colon is an item of a list, such as a characteristic.
-            (None, Some(last)) if indented && !words.is_empty() => last.fields.push((words, "")),
-            // Another structure's title: what follows is not the last one's.
-            (_, Some(_)) if !indented && !words.is_empty() => {
-                found.push(Structure { kind: u32::MAX, handle: handle.take(), fields: Vec::new() });
+            (None, Some(last)) if is_field && !text.is_empty() => last.fields.push((text, "")),
+            // A title that is not in TITLES: the fields below it belong to no known structure.
+            (_, Some(_)) if !is_field && !text.is_empty() => {
+                found.push(Structure { kind: None, handle: handle.take(), fields: Vec::new() });
             }
             _ => {}
         }
@@ -95,10 +96,9 @@ fn is_head(line: &str) -> bool {
 /// Whether most fields have the indentation of titles: copying may strip leading blanks.
 fn is_flat(lines: &[&str], base: usize) -> bool {
     let inside = lines.iter().skip_while(|line| !is_head(line)).skip(1);
-    let mut fields = inside.filter(|line| line.contains(':') && !is_head(line));
-    let (flat, all) = fields
-        .by_ref()
-        .fold((0, 0), |(flat, all), line| (flat + usize::from(indentation(line) <= base), all + 1));
+    let fields = inside.filter(|line| line.contains(':') && !is_head(line));
+    let (flat, all) =
+        fields.fold((0, 0), |(flat, all), line| (flat + usize::from(indentation(line) <= base), all + 1));
     2 * flat > all
 }
 
@@ -127,8 +127,8 @@ mod tests {
             ("quoted", each(TEXT, |line| format!("> {line}"))),
             ("quoted twice, closely", each(TEXT, |line| format!(">>{line}"))),
             ("without indentation", each(TEXT, |line| line.trim().to_string())),
-            ("quoted without it", each(TEXT, |line| format!("> {}", line.trim()))),
-            ("as code, moved in", each(TEXT, |line| format!("    {}", line.replace('\t', "    ")))),
+            ("quoted without indentation", each(TEXT, |line| format!("> {}", line.trim()))),
+            ("as code, indented", each(TEXT, |line| format!("    {}", line.replace('\t', "    ")))),
             (
                 "behind a prompt",
                 format!("$ sudo dmidecode\n  note: mine\n{}", each(TEXT, |line| line.trim().to_string())),

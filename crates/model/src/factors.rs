@@ -11,8 +11,9 @@ use super::sweep::Measure;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Factor {
     pub name: String,
-    /// Its values in the two configurations, as in `Case::knobs`.
+    /// Its value in the configuration [`Factors::before`], as in `Case::knobs`.
     pub before: String,
+    /// Its value in the configuration [`Factors::after`].
     pub after: String,
 }
 
@@ -20,6 +21,7 @@ pub struct Factor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     pub name: String,
+    /// Its values in the two configurations; `None` if one does not set it.
     #[serde(default)]
     pub before: Option<String>,
     #[serde(default)]
@@ -30,8 +32,9 @@ pub struct LeftOut {
 /// Two configurations, and the knobs that the experiment varies between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Factors {
-    /// Names of the two configurations.
+    /// Name of the first configuration.
     pub before: String,
+    /// Name of the second configuration.
     pub after: String,
     /// The measured figure.
     pub target: Measure,
@@ -45,15 +48,52 @@ pub struct Factors {
 
 impl Factors {
     /// Bit i is set if factor i has its `after` value in the case. `None` if the case is not of
-    /// this design. At most 64 factors.
+    /// this design, or if the design has more than 64 factors.
     pub fn mask(&self, case: &Case) -> Option<u64> {
-        self.factors.iter().enumerate().try_fold(0, |mask, (index, factor)| {
-            let value = case.knobs.get(&factor.name)?;
-            match value {
-                value if *value == factor.after => Some(mask | 1 << index),
+        (0..).zip(&self.factors).try_fold(0, |mask, (index, factor)| {
+            let bit = 1_u64.checked_shl(index)?;
+            match case.knobs.get(&factor.name)? {
+                value if *value == factor.after => Some(mask | bit),
                 value if *value == factor.before => Some(mask),
                 _ => None,
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_factors_and_more_than_64_have_no_mask() {
+        let name = |index: usize| format!("knob{index}");
+        let design = |count: usize| Factors {
+            before: "a".into(),
+            after: "b".into(),
+            target: Measure { bench: "cpu.int".into(), metric: "rate".into() },
+            factors: (0..count)
+                .map(|index| Factor { name: name(index), before: "0".into(), after: "1".into() })
+                .collect(),
+            left_out: Vec::new(),
+            remarks: Vec::new(),
+        };
+        let case = |value: &str| Case {
+            bench: "cpu.int".into(),
+            placement: crate::Placement {
+                name: "one-cpu".into(),
+                seats: Vec::new(),
+                pages: Default::default(),
+                beside: Default::default(),
+                neighbours: Vec::new(),
+            },
+            params: Default::default(),
+            knobs: (0..65).map(|index| (name(index), value.to_string())).collect(),
+            inputs: Default::default(),
+        };
+        assert_eq!(design(3).mask(&case("1")), Some(0b111));
+        assert_eq!(design(3).mask(&case("2")), None);
+        assert_eq!(design(64).mask(&case("1")), Some(u64::MAX));
+        assert_eq!(design(65).mask(&case("1")), None);
     }
 }

@@ -1,6 +1,6 @@
 //! SMBIOS tables cut into structures. Source: DMTF DSP0134, version 3.7.
 
-/// One structure: its formatted part, and the text behind it.
+/// One structure: its formatted part, and the set of strings after it.
 pub struct Structure<'a> {
     pub kind: u8,
     pub handle: u16,
@@ -15,6 +15,7 @@ impl<'a> Structure<'a> {
     }
 
     /// The string whose 1-based index is the byte at this offset; bytes beyond ASCII become `?`.
+    /// Empty if the index is 0 (no string) or the string is missing.
     pub fn text(&self, at: usize) -> String {
         let index = self.byte(at).unwrap_or(0) as usize;
         let found = index.checked_sub(1).and_then(|index| self.strings().nth(index)).unwrap_or_default();
@@ -28,6 +29,7 @@ impl<'a> Structure<'a> {
         Some(part.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
+    /// The byte at this offset, as [`Structure::number`] returns it.
     pub fn byte(&self, at: usize) -> Option<u64> {
         self.number(at, 1)
     }

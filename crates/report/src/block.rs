@@ -31,10 +31,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// What of a text the verdict of the first screen does not say already.
-    pub fn unsaid(&self, text: &str) -> String {
-        let said = self.screen.iter().flat_map(|screen| &screen.sentences);
-        said.fold(text.to_string(), |text, said| text.replacen(said.as_str(), "", 1)).trim().to_string()
+    /// A text without those sentences that the verdict of the first screen has already.
+    pub fn without_sentences_of_the_screen(&self, text: &str) -> String {
+        let sentences = self.screen.iter().flat_map(|screen| &screen.sentences);
+        let rest = sentences.fold(text.to_string(), |text, sentence| text.replacen(sentence.as_str(), "", 1));
+        rest.trim().to_string()
     }
 }
 

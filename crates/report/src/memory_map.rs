@@ -108,7 +108,12 @@ fn of_node(found: &NodeMap) -> OutputMap {
         sigma: known(found.map.sigma),
         repeatability: found.map.repeatability,
         asked_ratio: found.asked,
-        seen: found.map.seen.iter().map(|seen| OutputSeen { share: seen.share, ratio: seen.ratio }).collect(),
+        seen: found
+            .map
+            .limits
+            .iter()
+            .map(|limit| OutputSeen { share: limit.share, ratio: limit.ratio })
+            .collect(),
         ratio: found.speeds().map(|speeds| speeds.ratio),
         slow_share: found.speeds().map(|speeds| speeds.slow_share()),
         slow_bytes: found.slow_bytes(),

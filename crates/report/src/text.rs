@@ -1,4 +1,5 @@
-//! Blocks as a terminal shows them: short sections only, aligned columns, marks beside colours.
+//! Renders a report for a terminal: short sections only, aligned columns, symbols as well as
+//! colours.
 
 mod figures;
 pub mod findings;
@@ -22,14 +23,23 @@ pub use table::{BINS, blocks, sparkline};
 /// How much of a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
+    /// The answer and the most important lines.
     First,
     /// Everything, each line with its reason and its key.
     All,
+    /// The answer only.
     Quiet,
 }
 
-/// Longest single text of the machine's own that is shown.
+/// Longest text that is shown of what a machine reports, such as its name: it may be anything.
 const LONGEST: usize = 300;
+/// The same of a label or of the name of a rule.
+const LONGEST_LABEL: usize = 60;
+/// A text is never wrapped to fewer columns, whatever the terminal's width.
+const MIN_COLUMNS: usize = 20;
+/// Columns before the text of a block, and before what belongs to a line above.
+const INDENT: usize = 2;
+const INNER_INDENT: usize = 4;
 
 /// Longest command to copy: longer than any that Assay writes, so that none is cut.
 const LONGEST_COMMAND: usize = 20_000;
@@ -39,31 +49,34 @@ pub fn render(report: &Report, style: Style) -> String {
     heading(report, style) + &details(report, false, style)
 }
 
-/// What stands below the heading; with the keys of figures if they are wanted.
-pub fn details(report: &Report, keys: bool, style: Style) -> String {
+/// What stands below the heading; `with_keys`: each figure with its key.
+pub fn details(report: &Report, with_keys: bool, style: Style) -> String {
     let mut out = String::new();
     // On a terminal the last lines are read first: findings stand below the numbers.
     let mut sections: Vec<&Section> = report.sections.iter().filter(|section| !section.long).collect();
     sections.sort_by_key(|section| section.id == FINDINGS);
     for section in sections {
-        let shown = |block: &Block| match block {
-            Block::Prose(text) => self::block(&Block::Prose(report.unsaid(text)), keys, style),
-            block => self::block(block, keys, style),
+        let rendered = |block: &Block| match block {
+            Block::Prose(text) => {
+                let text = report.without_sentences_of_the_screen(text);
+                render_block(&Block::Prose(text), with_keys, style)
+            }
+            block => render_block(block, with_keys, style),
         };
-        let blocks: Vec<String> = section.blocks.iter().map(shown).collect();
-        if blocks.iter().all(String::is_empty) {
+        let texts: Vec<String> = section.blocks.iter().map(rendered).collect();
+        if texts.iter().all(String::is_empty) {
             continue;
         }
         out.push('\n');
         // Findings and the main table speak for themselves.
         if section.id != FINDINGS && section.id != RESULTS {
-            out.push_str(&wrapped(&plain(&section.title, LONGEST), 2, Tone::Strong, style));
+            out.push_str(&wrapped(&plain(&section.title, LONGEST), INDENT, Tone::Strong, style));
         }
-        for (index, (block, shown)) in section.blocks.iter().zip(&blocks).enumerate() {
-            if index > 0 && matches!(block, Block::Table(_)) && !shown.is_empty() {
+        for (index, (block, text)) in section.blocks.iter().zip(&texts).enumerate() {
+            if index > 0 && matches!(block, Block::Table(_)) && !text.is_empty() {
                 out.push('\n');
             }
-            out.push_str(shown);
+            out.push_str(text);
         }
     }
     out
@@ -73,18 +86,13 @@ pub fn details(report: &Report, keys: bool, style: Style) -> String {
 pub fn heading(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let (machine, subtitle) = (plain(&report.machine, LONGEST), plain(&report.subtitle, LONGEST));
-    let one_line = machine.chars().count() + 2 + subtitle.chars().count() <= style.width;
-    match one_line {
+    if machine.chars().count() + "  ".len() + subtitle.chars().count() <= style.width {
+        let (machine, subtitle) = (paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
         // Writing to a string cannot fail.
-        true => {
-            let (machine, subtitle) =
-                (paint(&machine, Tone::Strong, style), paint(&subtitle, Tone::Dim, style));
-            let _ = writeln!(out, "{machine}  {subtitle}");
-        }
-        false => {
-            out.push_str(&wrapped(&machine, 0, Tone::Strong, style));
-            out.push_str(&wrapped(&subtitle, 0, Tone::Dim, style));
-        }
+        let _ = writeln!(out, "{machine}  {subtitle}");
+    } else {
+        out.push_str(&wrapped(&machine, 0, Tone::Strong, style));
+        out.push_str(&wrapped(&subtitle, 0, Tone::Dim, style));
     }
     out.push_str(&checks(&report.checks, style));
     out
@@ -92,7 +100,10 @@ pub fn heading(report: &Report, style: Style) -> String {
 
 fn checks(checks: &[Check], style: Style) -> String {
     /// Columns before the first check of a line.
-    const MARGIN: usize = 9;
+    const MARGIN: usize = "  check  ".len();
+    /// The mark with a blank, and the blanks after a check.
+    const MARK_COLUMNS: usize = 2;
+    const GAP: usize = 2;
     let mut out = String::new();
     let mut column = 0;
     for check in checks {
@@ -106,17 +117,18 @@ fn checks(checks: &[Check], style: Style) -> String {
             (CheckMark::Note, false) => ("-", Tone::Dim),
         };
         let text = plain(&check.text, LONGEST);
-        let room = style.width.saturating_sub(MARGIN + 4).max(20);
-        // What is longer than a line stands on several of its own.
-        for (at, text) in lines(&text, room).iter().enumerate() {
-            let width = 2 + text.chars().count() + 2;
-            if column == 0 || at > 0 || column + width > style.width {
-                let begin = if column == 0 { "  check" } else { "\n" };
-                let indent = if column == 0 { MARGIN - begin.len() } else { MARGIN };
-                let _ = write!(out, "{begin}{:indent$}", "");
+        let columns = style.width.saturating_sub(MARGIN + MARK_COLUMNS + GAP).max(MIN_COLUMNS);
+        for (line, text) in lines(&text, columns).iter().enumerate() {
+            let width = MARK_COLUMNS + text.chars().count() + GAP;
+            // A check that is too long for one line has lines of its own.
+            if column == 0 {
+                out.push_str("  check  ");
+                column = MARGIN;
+            } else if line > 0 || column + width > style.width {
+                let _ = write!(out, "\n{}", " ".repeat(MARGIN));
                 column = MARGIN;
             }
-            let mark = if at == 0 { paint(mark, tone, style) } else { " ".to_string() };
+            let mark = if line == 0 { paint(mark, tone, style) } else { " ".to_string() };
             let _ = write!(out, "{mark} {text}  ");
             column += width;
         }
@@ -127,25 +139,29 @@ fn checks(checks: &[Check], style: Style) -> String {
     out
 }
 
-fn block(block: &Block, keys: bool, style: Style) -> String {
+fn render_block(block: &Block, with_keys: bool, style: Style) -> String {
     match block {
-        Block::Figures(rows) => figures::render(rows, keys, style),
-        Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), 2, Tone::Plain, style),
+        Block::Figures(rows) => figures::render(rows, with_keys, style),
+        Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), INDENT, Tone::Plain, style),
         Block::Findings(list) => findings(list, style),
         Block::Table(table) => table::render(table, style),
         Block::Chart(chart) if chart.map().is_some() => map::render(chart, style),
         Block::Chart(chart) => table::render(chart.summary.as_ref().unwrap_or(&chart.data), style),
         Block::Facts(facts) => {
-            let width = facts.iter().map(|(label, _)| plain(label, 60).chars().count()).max().unwrap_or(0);
+            let label_columns = |(label, _): &(String, String)| plain(label, LONGEST_LABEL).chars().count();
+            let width = facts.iter().map(label_columns).max().unwrap_or(0);
+            // Values stand in a column after the labels, with two blanks before and after these.
+            let value_column = width + 4;
             let line = |(label, value): &(String, String)| {
-                let (label, value) = (plain(label, 60), plain(value, LONGEST));
-                let beside = lines(&value, style.width.saturating_sub(width + 4));
-                let fits = beside.iter().all(|line| width + 4 + line.chars().count() <= style.width);
-                let name = paint(&format!("{label:width$}"), Tone::Dim, style);
+                let (label, value) = (plain(label, LONGEST_LABEL), plain(value, LONGEST));
+                let value_lines = lines(&value, style.width.saturating_sub(value_column));
+                let fits = value_lines.iter().all(|line| value_column + line.chars().count() <= style.width);
+                let label = paint(&format!("{label:width$}"), Tone::Dim, style);
                 if fits {
-                    format!("  {name}  {}\n", beside.join(&format!("\n{:1$}", "", width + 4)))
+                    let next_line = format!("\n{}", " ".repeat(value_column));
+                    format!("  {label}  {}\n", value_lines.join(&next_line))
                 } else {
-                    format!("  {name}\n{}", wrapped(&value, 4, Tone::Plain, style))
+                    format!("  {label}\n{}", wrapped(&value, INNER_INDENT, Tone::Plain, style))
                 }
             };
             facts.iter().map(line).collect()
@@ -154,29 +170,31 @@ fn block(block: &Block, keys: bool, style: Style) -> String {
             .lines()
             .map(|line| format!("  {}", plain(line, LONGEST)).trim_end().to_string() + "\n")
             .collect(),
+        // Drawn on the page only.
         Block::Boxes(_) => String::new(),
         Block::Tiles(tiles) => {
-            let lines = tiles.lines(style.width.saturating_sub(2));
+            let lines = tiles.lines(style.width.saturating_sub(INDENT));
             lines.iter().map(|line| format!("  {}\n", plain(line, LONGEST))).collect()
         }
     }
 }
 
-/// Notes of one rule that a terminal shows; the page shows all.
-const NOTES_OF_A_RULE: usize = 2;
+/// Notes of one rule that a terminal shows; the HTML page shows all.
+const NOTES_PER_RULE: usize = 2;
 
 fn findings(list: &[Finding], style: Style) -> String {
     let mut out = String::new();
-    for (at, one) in list.iter().enumerate() {
-        let note = |other: &&Finding| other.severity == Severity::Note && other.rule == one.rule;
-        let before = list[..at].iter().filter(note).count();
-        if one.severity > Severity::Note || before < NOTES_OF_A_RULE {
+    for (index, one) in list.iter().enumerate() {
+        let is_note_of_rule = |other: &&Finding| other.severity == Severity::Note && other.rule == one.rule;
+        let notes_before = list[..index].iter().filter(is_note_of_rule).count();
+        let is_last_note = !list[index + 1..].iter().any(|other| is_note_of_rule(&other));
+        if one.severity > Severity::Note || notes_before < NOTES_PER_RULE {
             out.push_str(&finding(one, style));
-        } else if !list[at + 1..].iter().any(|other| note(&other)) {
-            let rule = plain(&one.rule, 60);
-            let more = before + 1 - NOTES_OF_A_RULE;
+        } else if is_last_note {
+            let rule = plain(&one.rule, LONGEST_LABEL);
+            let more = notes_before + 1 - NOTES_PER_RULE;
             let text = format!("{more} more of {rule}: in the page and in --json");
-            out.push_str(&wrapped(&text, 4, Tone::Dim, style));
+            out.push_str(&wrapped(&text, INNER_INDENT, Tone::Dim, style));
         }
     }
     out
@@ -192,13 +210,15 @@ fn finding(finding: &Finding, style: Style) -> String {
     };
     let mut out = String::new();
     let headline = plain(&finding.headline, LONGEST);
-    let headline = wrapped(&headline, 4, tone, style);
+    let headline = wrapped(&headline, INNER_INDENT, tone, style);
     // The mark stands in the first line's margin.
     let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
-    out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), 4, Tone::Plain, style));
-    let (confirm, rule) = (plain(&finding.confirm, LONGEST_COMMAND), plain(&finding.rule, 60));
+    out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), INNER_INDENT, Tone::Plain, style));
+    let (confirm, rule) = (plain(&finding.confirm, LONGEST_COMMAND), plain(&finding.rule, LONGEST_LABEL));
     let explain = format!("assay explain {rule}");
-    let one_line = 4 + 7 + confirm.chars().count() + 4 + 7 + explain.chars().count() <= style.width;
+    // Before each command stand four blanks and its label.
+    let label_columns = "    check: ".len() + "    more:  ".len();
+    let one_line = label_columns + confirm.chars().count() + explain.chars().count() <= style.width;
     let between = if one_line { "    " } else { "\n    " };
     // Commands are not wrapped, so that users can copy them. Writing to a string cannot fail.
     let _ = writeln!(
@@ -211,8 +231,8 @@ fn finding(finding: &Finding, style: Style) -> String {
 }
 
 pub(crate) fn wrapped(text: &str, indent: usize, tone: Tone, style: Style) -> String {
-    let room = style.width.saturating_sub(indent).max(20);
-    lines(text, room)
+    let columns = style.width.saturating_sub(indent).max(MIN_COLUMNS);
+    lines(text, columns)
         .iter()
         .map(|line| format!("{}{}\n", " ".repeat(indent), paint(line, tone, style)))
         .collect()

@@ -1,5 +1,9 @@
-//! Everything that is known of a series, from its values alone: number, behaviour, outliers,
-//! verdict.
+//! Analyses each series of a run: estimate, behaviour over time, modes, outliers, verdict, grade.
+//! Looks at the series alone: its values, and the clocks, labels and covariates recorded with them.
+//!
+//! Words: a *visit* is one child process that measures a case once; printed texts call it a pass. A
+//! series has a [`Process`] for each visit with values, or for each group of visits if one visit
+//! has too few latencies for a quantile ([`Series::pooled`]).
 
 use std::borrow::Cow;
 
@@ -61,14 +65,15 @@ pub struct Analysis {
     pub behaviour: Option<Behaviour>,
     /// A label that differs between the modes, if there are several.
     pub mode_cause: Option<Cause>,
-    /// Outliers among windows (against their process's median), and among processes.
-    pub windows: Attribution,
-    pub processes: Attribution,
+    /// Outliers among windows, relative to their process's median.
+    pub window_outliers: Attribution,
+    /// Outliers among the process medians.
+    pub process_outliers: Attribution,
     /// The estimate without explained outliers, where these may be left out.
     pub without_explained: Option<Estimate>,
     /// What the process medians are correlated with.
     pub correlations: Vec<(Cow<'static, str>, Correlation)>,
-    /// Correlation of the values with their place in the order of visits.
+    /// Correlation of the process medians with their place in the order of visits.
     pub position: Option<Correlation>,
     /// p that the case visited before has no influence (Kruskal-Wallis).
     pub predecessor_p: Option<f64>,
@@ -87,8 +92,8 @@ pub struct Cause {
     pub p: f64,
 }
 
-/// All series of a run with their analyses, in the order of [`series`], at the precision that the
-/// run was asked for; those that are bound by the core at the clock of the run.
+/// Analyses all series of a run, in the order of [`series`], for the precision that the run was
+/// asked for. Normalises core-bound series to the run's core clock.
 pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
     let all = series(run);
     let clock = run_clock(&all, machine);
@@ -105,78 +110,97 @@ pub fn judge_run(run: &Run, machine: &Machine) -> JudgedRun {
 /// the seed drives permutations, and equal input gives equal output. `common` is the
 /// clock to which a core-bound series is normalised.
 pub fn analyse(series: &Series, precision: f64, seed: u64, common: Option<Common>) -> Analysis {
-    let as_it_ran: Vec<&Process> =
+    // The estimate of the values as measured.
+    let with_values: Vec<&Process> =
         series.processes.iter().filter(|process| !process.values.is_empty()).collect();
-    let windows = |processes: &[&Process]| -> Vec<Vec<f64>> {
-        processes.iter().map(|process| process.values.clone()).collect()
-    };
     let warm_up = series.processes.iter().map(|process| process.warm_up.len()).sum();
     let unusable = unusable(series);
-    let Some(ran) = estimate(&windows(&as_it_ran), CONFIDENCE).filter(|_| unusable.is_none()) else {
-        let none = || Verdict::new(VerdictKind::Rejected, "no value was measured");
-        return Analysis::nothing(unusable.unwrap_or_else(none), warm_up);
+    let measured = estimate(&windows_of(&with_values), CONFIDENCE).filter(|_| unusable.is_none());
+    let Some(as_measured) = measured else {
+        let no_value = || Verdict::new(VerdictKind::Rejected, "no value was measured");
+        return Analysis::nothing(unusable.unwrap_or_else(no_value), warm_up);
     };
-    let (at_clock, at_one_clock) =
-        common.and_then(|common| at_clock(&as_it_ran, &series.metric, common)).unzip();
-    let processes: Vec<&Process> = match &at_one_clock {
-        Some(processes) => processes.iter().collect(),
-        None => as_it_ran,
-    };
-    let values = windows(&processes);
-    let estimate = at_clock.as_ref().map_or(&ran, |at_clock: &AtClock| &at_clock.estimate);
-    let mut behaviour = behaviour(&values, estimate, DRIFT_P, seed);
+
+    // The same at the common clock, for core-bound series: all that follows then uses these values.
+    let (at_clock, normalised) =
+        common.and_then(|common| at_clock(&with_values, &series.metric, common)).unzip();
+    let processes: Vec<&Process> = normalised.as_ref().map_or(with_values, |all| all.iter().collect());
+    let values = windows_of(&processes);
+    let figure = at_clock.as_ref().map_or(&as_measured, |at_clock: &AtClock| &at_clock.estimate);
+
+    // Behaviour over time, modes and their cause.
+    let mut behaviour = behaviour(&values, figure, DRIFT_P, seed);
     if series.case.placement.is_free() && behaviour.modes().is_none() {
         behaviour.modes_left_free = left_free(&values, series.metric.better);
     }
     let medians: Vec<f64> = values.iter().filter_map(|windows| median(windows)).collect();
     let covariates = process_covariates(&processes);
-    let mode_cause = behaviour.modality.modes().and_then(|modes| cause(modes, &processes, &covariates, seed));
-    let windows = attribute_windows(&processes);
+    let modes = behaviour.modality.modes();
+    let mode_cause = modes.and_then(|modes| cause(modes, &processes, &covariates, seed));
+
+    // Outliers, and the estimate without those that a covariate explains.
+    let window_outliers = attribute_windows(&processes);
     // Each process is its own stratum.
-    let own_strata: Vec<usize> = (0..medians.len()).collect();
-    let of_processes = attribute(&outliers(&medians), &own_strata, &covariates);
-    let without_explained = estimate_without(&values, &windows, &of_processes);
-    let explaining = if of_processes.may_leave_out() { &of_processes } else { &windows };
+    let strata: Vec<usize> = (0..medians.len()).collect();
+    let process_outliers = attribute(&outliers(&medians), &strata, &covariates);
+    let without_explained = estimate_without(&values, &window_outliers, &process_outliers);
+
     let judgement = Judgement {
-        estimate,
+        estimate: figure,
         behaviour: &behaviour,
         precision,
         unit: &series.metric.unit,
         mode_cause: mode_cause.as_ref().map(|cause| cause.name.as_ref()),
-        without_explained: without_explained.as_ref().map(|without| (explaining, without)),
+        without_explained: without_explained.as_ref().map(|without| {
+            // The verdict has one explanation: that of slow processes comes before that of windows.
+            let of_processes = process_outliers.may_leave_out();
+            (if of_processes { &process_outliers } else { &window_outliers }, without)
+        }),
     };
-    let (verdict, more_needed) = judge(&judgement);
-    let verdict = if series.imported { unverified(verdict) } else { verdict };
-    let (verdict, more_needed) = match series.pooled {
-        Some(visits) => (together(verdict, visits, medians.len()), None),
-        None => (verdict, more_needed),
-    };
-    let grade = match Grade::of(verdict.kind, estimate.relative_half_width(), precision) {
-        // A possibly bimodal series gets at most C, even with a narrow interval.
-        Grade::B if matches!(behaviour.modality, Modality::Suspected(_)) => Grade::C,
-        grade => grade,
-    };
-    let verdict = Verdict { grade, at_clock: at_clock.is_some(), ..verdict };
+    let (verdict, more_needed) = final_verdict(series, &judgement, medians.len());
     let positions: Vec<f64> = processes.iter().map(|process| f64::from(process.position)).collect();
     Analysis {
         correlations: correlations(&medians, &covariates),
         position: spearman(&positions, &medians),
         predecessor_p: predecessor_p(&processes, &medians, seed),
-        estimate: Some(ran),
+        verdict: Verdict { at_clock: at_clock.is_some(), ..verdict },
+        estimate: Some(as_measured),
         at_clock,
         behaviour: Some(behaviour),
         mode_cause,
-        windows,
-        processes: of_processes,
+        window_outliers,
+        process_outliers,
         without_explained,
         warm_up,
-        verdict,
         more_needed,
     }
 }
 
+fn windows_of(processes: &[&Process]) -> Vec<Vec<f64>> {
+    processes.iter().map(|process| process.values.clone()).collect()
+}
+
+/// The verdict with its grade, and how many more processes would help. Imported and pooled series
+/// have verdicts of their own.
+fn final_verdict(series: &Series, judgement: &Judgement, values: usize) -> (Verdict, Option<usize>) {
+    let (verdict, more_needed) = judge(judgement);
+    let verdict = if series.imported { unverified(verdict) } else { verdict };
+    let (verdict, more_needed) = match series.pooled {
+        // Further visits may enlarge the groups and add none, so how many would help is unknown.
+        Some(visits) => (pooled_verdict(verdict, visits, values), None),
+        None => (verdict, more_needed),
+    };
+    let half_width = judgement.estimate.relative_half_width();
+    let grade = match Grade::of(verdict.kind, half_width, judgement.precision) {
+        // A possibly bimodal series gets at most C, even with a narrow interval.
+        Grade::B if matches!(judgement.behaviour.modality, Modality::Suspected(_)) => Grade::C,
+        grade => grade,
+    };
+    (Verdict { grade, ..verdict }, more_needed)
+}
+
 impl Analysis {
-    /// The number that is shown: at the clock of the run where that is known, else as it ran.
+    /// The estimate that is shown: at the clock of the run if that is known, else as measured.
     pub fn figure(&self) -> Option<&Estimate> {
         self.at_clock.as_ref().map(|at_clock| &at_clock.estimate).or(self.estimate.as_ref())
     }
@@ -187,8 +211,8 @@ impl Analysis {
             at_clock: None,
             behaviour: None,
             mode_cause: None,
-            windows: Attribution::default(),
-            processes: Attribution::default(),
+            window_outliers: Attribution::default(),
+            process_outliers: Attribution::default(),
             without_explained: None,
             correlations: Vec::new(),
             position: None,
@@ -200,7 +224,8 @@ impl Analysis {
     }
 }
 
-/// Why the series has no number, or one that must not be used; `None`: its values decide.
+/// The verdict on a series without an estimate, or with one that must not be used; `None`: its
+/// values decide.
 fn unusable(series: &Series) -> Option<Verdict> {
     let rejected = |reason: String| Some(Verdict::new(VerdictKind::Rejected, reason));
     let (skipped, failed): (Vec<&Reason>, Vec<&Reason>) = series
@@ -208,28 +233,29 @@ fn unusable(series: &Series) -> Option<Verdict> {
         .iter()
         .map(|missing| &missing.reason)
         .partition(|reason| matches!(reason, Reason::Skipped(_)));
-    let left_out = series.left_out;
-    let counted = series.processes.len() + left_out.good;
-    let failures = failed.len() + left_out.failed;
-    let visits = counted + failures;
+    // A long run file is read in part: visits that were not kept are only counted.
+    let not_kept = series.left_out;
+    let good_visits = series.processes.len() + not_kept.good;
+    let failed_visits = failed.len() + not_kept.failed;
+    let visits = good_visits + failed_visits;
     let wrong: Vec<&&Reason> =
         failed.iter().filter(|reason| matches!(reason, Reason::WrongAnswer(_))).collect();
     if let Some(first) = wrong.first() {
         return rejected(format!(
             "{} of {visits} passes computed a wrong answer: {}",
-            wrong.len() + left_out.wrong,
+            wrong.len() + not_kept.wrong,
             first.text()
         ));
     }
     if let Some(fault) = &series.fault {
         return rejected(fault.clone());
     }
-    if let Some(first) = failed.first().filter(|_| failures > counted) {
-        return rejected(format!("{failures} of {visits} passes failed: {}", first.text()));
+    if let Some(first) = failed.first().filter(|_| failed_visits > good_visits) {
+        return rejected(format!("{failed_visits} of {visits} passes failed: {}", first.text()));
     }
-    // A case that was left out before it had enough processes was not measured.
-    let left_out = skipped.first().filter(|_| series.processes.len() < *GUARDED.start());
-    if series.processes.is_empty() || left_out.is_some() {
+    // A case whose visits were skipped before they gave an interval counts as skipped.
+    let has_interval = series.processes.len() >= *GUARDED.start();
+    if series.processes.is_empty() || (!has_interval && !skipped.is_empty()) {
         let reason = skipped.first().map(|reason| reason.text()).or(series.unmet.as_deref());
         return Some(Verdict::new(
             VerdictKind::Skipped,
@@ -247,14 +273,14 @@ fn unverified(verdict: Verdict) -> Verdict {
     Verdict::new(VerdictKind::Unverified, reason)
 }
 
-/// The verdict over values that pool several visits each: "processes" are groups of visits there.
-fn together(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
+/// The verdict over values that pool the latencies of several visits each; the groups of visits
+/// were judged as processes.
+fn pooled_verdict(verdict: Verdict, visits: usize, groups: usize) -> Verdict {
     let mut reason = match groups {
         1 => format!("one value, from the latencies of {visits} passes together"),
         _ => format!("latencies of {visits} passes in {groups} groups, which count as passes"),
     };
-    // One value has no interval; how many more processes would do is not asked, as visits grow into
-    // groups.
+    // That one value has no interval needs no words.
     if groups > 1 && verdict.kind != VerdictKind::Trusted {
         reason.push_str(&format!(": {}", verdict.reason));
     }
@@ -290,11 +316,8 @@ fn process_covariates(processes: &[&Process]) -> Vec<Covariate> {
         covariates.push(Covariate { name: name.into(), values });
     }
     for name in names_of_covariates(processes) {
-        let of = |process: &&Process| {
-            let column = process.beside.iter().find(|covariate| covariate.name == name);
-            column.and_then(|covariate| median(&covariate.values)).unwrap_or(f64::NAN)
-        };
-        covariates.push(Covariate { values: processes.iter().map(of).collect(), name });
+        let median_of = |process: &&Process| process.column(&name).and_then(median).unwrap_or(f64::NAN);
+        covariates.push(Covariate { values: processes.iter().map(median_of).collect(), name });
     }
     // What never varies explains nothing, and would only cost power in the adjustment for many
     // tests.
@@ -304,7 +327,7 @@ fn process_covariates(processes: &[&Process]) -> Vec<Covariate> {
 
 fn names_of_covariates(processes: &[&Process]) -> Vec<Cow<'static, str>> {
     let mut names: Vec<Cow<'static, str>> = Vec::new();
-    for covariate in processes.iter().flat_map(|process| &process.beside) {
+    for covariate in processes.iter().flat_map(|process| &process.covariates) {
         if !names.contains(&covariate.name) {
             names.push(covariate.name.clone());
         }
@@ -321,22 +344,21 @@ fn varies(values: &[f64]) -> bool {
 /// Outliers among windows, each relative to its own process's median: a slow process does not count
 /// as many outliers.
 fn attribute_windows(processes: &[&Process]) -> Attribution {
-    let (mut residuals, mut strata) = (Vec::new(), Vec::new());
+    let (mut relative, mut strata) = (Vec::new(), Vec::new());
     for (number, process) in processes.iter().enumerate() {
         let centre = median(&process.values).unwrap_or(0.0);
-        let residual = |value: &f64| if centre != 0.0 { value / centre } else { *value };
-        residuals.extend(process.values.iter().map(residual));
-        strata.resize(residuals.len(), number);
+        let to_centre = |value: &f64| if centre != 0.0 { value / centre } else { *value };
+        relative.extend(process.values.iter().map(to_centre));
+        strata.resize(relative.len(), number);
     }
     let columns = names_of_covariates(processes).into_iter().map(|name| {
-        let of = |process: &&Process| -> Vec<f64> {
-            let column = process.beside.iter().find(|covariate| covariate.name == name);
-            column.map_or_else(|| vec![f64::NAN; process.values.len()], |covariate| covariate.values.clone())
+        let column_of = |process: &&Process| -> Vec<f64> {
+            process.column(&name).map_or_else(|| vec![f64::NAN; process.values.len()], <[f64]>::to_vec)
         };
-        Covariate { values: processes.iter().flat_map(of).collect(), name }
+        Covariate { values: processes.iter().flat_map(column_of).collect(), name }
     });
     let covariates: Vec<Covariate> = columns.filter(|covariate| varies(&covariate.values)).collect();
-    attribute(&outliers(&residuals), &strata, &covariates)
+    attribute(&outliers(&relative), &strata, &covariates)
 }
 
 /// The estimate without the outliers that are explained, where they may be left out.
@@ -345,6 +367,7 @@ fn estimate_without(values: &[Vec<f64>], windows: &Attribution, processes: &Attr
     if !leave_windows && !leave_processes {
         return None;
     }
+    // One flag per window of all processes: take a process's flags even if it is left out itself.
     let mut flags = windows.explained.iter();
     let mut kept: Vec<Vec<f64>> = Vec::new();
     for (number, process) in values.iter().enumerate() {
@@ -371,7 +394,8 @@ fn cause(modes: &Modes, processes: &[&Process], covariates: &[Covariate], seed: 
     tried.extend(association(&modes.membership, &variants, seed).map(|p| ("kernel variant".into(), p)));
     for covariate in covariates {
         let of_mode = |mode: usize| -> Vec<f64> {
-            let members = covariate.values.iter().zip(&modes.membership).filter(|(_, own)| **own == mode);
+            let members =
+                covariate.values.iter().zip(&modes.membership).filter(|(_, member)| **member == mode);
             members.map(|(value, _)| *value).collect()
         };
         let groups: Vec<Vec<f64>> = (0..modes.modes.len()).map(of_mode).collect();

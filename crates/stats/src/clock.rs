@@ -1,32 +1,31 @@
-//! The core clock as a covariate. A series whose time is a count of core cycles (the catalogue says
-//! which) is brought to one clock of the run by the clock that was read beside each window. The
-//! slope of ln(time) on ln(clock) is fixed at -1: the data choose no model and estimate no slope;
-//! they can only veto, each series for itself and all together for the run.
+//! The core clock as a covariate. A series that takes a fixed number of core cycles (the catalogue
+//! says which) is normalised to one clock of the run, by the clock that was read after each window.
+//! The slope of ln(time) on ln(clock) is fixed at -1: the data choose no model and estimate no
+//! slope. They can only veto: each series for itself, and all together for the run.
 //!
-//! What is counted is the process: clocks move between visits, and a reading beside a window that
-//! held a step is not that window's clock, so slopes inside processes mean nothing.
+//! The unit of analysis is the process: clocks move between visits. A window in which the clock
+//! changed has no single clock, so slopes inside processes mean nothing.
 
 use super::order::{mean, median, variance};
 use super::tails::t_two_sided;
 
-/// A clock that moved less than this between processes (standard deviation of ln) has nothing to
-/// show.
+/// A clock that moved less than this between processes (standard deviation of ln) shows nothing
+/// about a slope.
 pub const MOVES: f64 = 0.01;
 
 /// The pooled slope of a run may be this far from -1, with a standard error of at most
 /// [`GATE_ERROR`].
 pub const GATE_OFF: f64 = 0.15;
 pub const GATE_ERROR: f64 = 0.10;
-/// With fewer series whose clock moved there is no pooled slope, and nothing that could be wrong by
-/// much.
+/// With fewer series whose clock moved there is no pooled slope, and little that could be wrong.
 pub const GATE_SERIES: usize = 8;
 pub const GATE_PROCESSES: usize = 5;
-/// No slope of a series is known better than this: readings and time do not belong to the very same
-/// cycles.
+/// The standard error of a series' slope is at least this: clock and time are read one after the
+/// other, not over the same cycles.
 const MIN_ERROR: f64 = 0.02;
 
-/// A series whose slope in cycles is further from 0 than this, with a p below [`VETO_P`], is left
-/// as it ran.
+/// A series whose cycles still have a slope on the clock, further from 0 than this and with a p
+/// below [`VETO_P`], is left as measured.
 pub const VETO_OFF: f64 = 0.25;
 pub const VETO_P: f64 = 0.01;
 
@@ -48,15 +47,16 @@ pub struct ProcessMedians {
 impl ProcessMedians {
     /// Of windows of (time, GHz); `None` without any, or where one is not above zero.
     pub fn of(windows: &[(f64, f64)]) -> Option<ProcessMedians> {
-        let above = |value: f64| value > 0.0 && value.is_finite();
-        if !windows.iter().all(|&(time, ghz)| above(time) && above(ghz)) {
+        let is_positive = |value: f64| value > 0.0 && value.is_finite();
+        if !windows.iter().all(|&(time, ghz)| is_positive(time) && is_positive(ghz)) {
             return None;
         }
-        let of = |value: fn(&(f64, f64)) -> f64| median(&windows.iter().map(value).collect::<Vec<f64>>());
+        let median_of =
+            |value: fn(&(f64, f64)) -> f64| median(&windows.iter().map(value).collect::<Vec<f64>>());
         Some(ProcessMedians {
-            time: of(|(time, _)| time.ln())?,
-            clock: of(|(_, ghz)| ghz.ln())?,
-            cycles: of(|(time, ghz)| (time * ghz).ln())?,
+            time: median_of(|(time, _)| time.ln())?,
+            clock: median_of(|(_, ghz)| ghz.ln())?,
+            cycles: median_of(|(time, ghz)| (time * ghz).ln())?,
         })
     }
 }
@@ -75,7 +75,7 @@ impl Slope {
     }
 }
 
-/// Whether clocks that are so far apart, in logarithms, show anything.
+/// Whether clocks this far apart, in logarithms, show anything about a slope.
 pub fn moves(apart: f64) -> bool {
     apart.abs() >= MOVES
 }
@@ -89,23 +89,25 @@ fn clocks(processes: &[ProcessMedians]) -> Vec<f64> {
     processes.iter().map(|seen| seen.clock).collect()
 }
 
-/// Processes of one setting, each less their mean.
+/// Processes of one setting, relative to their means.
 pub fn inside(processes: &[ProcessMedians]) -> Vec<ProcessMedians> {
-    let of = |value: fn(&ProcessMedians) -> f64| {
+    let mean_of = |value: fn(&ProcessMedians) -> f64| {
         mean(&processes.iter().map(value).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
-    let (time, clock, cycles) = (of(|seen| seen.time), of(|seen| seen.clock), of(|seen| seen.cycles));
-    let less = |seen: &ProcessMedians| ProcessMedians {
-        time: seen.time - time,
-        clock: seen.clock - clock,
-        cycles: seen.cycles - cycles,
+    let time = mean_of(|process| process.time);
+    let clock = mean_of(|process| process.clock);
+    let cycles = mean_of(|process| process.cycles);
+    let relative = |process: &ProcessMedians| ProcessMedians {
+        time: process.time - time,
+        clock: process.clock - clock,
+        cycles: process.cycles - cycles,
     };
-    processes.iter().map(less).collect()
+    processes.iter().map(relative).collect()
 }
 
 /// Least squares of `value` on ln(clock): slope and its standard error; `None` below three
-/// processes or without movement.
-fn regressed(processes: &[ProcessMedians], value: fn(&ProcessMedians) -> f64) -> Option<Slope> {
+/// processes or if the clock did not move.
+fn regress(processes: &[ProcessMedians], value: fn(&ProcessMedians) -> f64) -> Option<Slope> {
     let (clocks, values) = (clocks(processes), processes.iter().map(value).collect::<Vec<f64>>());
     let (clock, centre) = (mean(&clocks)?, mean(&values)?);
     let pairs = || clocks.iter().zip(&values).map(|(c, v)| (c - clock, v - centre));
@@ -125,7 +127,7 @@ pub fn slope(processes: &[ProcessMedians]) -> Option<Slope> {
     if processes.len() < GATE_PROCESSES || !moves(movement(processes)?) {
         return None;
     }
-    let found = regressed(processes, |seen| seen.time)?;
+    let found = regress(processes, |seen| seen.time)?;
     Some(Slope::of(found.slope, found.standard_error))
 }
 
@@ -136,8 +138,8 @@ pub enum Gate {
     Steady,
     /// Time goes with the clock.
     Open(Slope),
-    /// It does not: the clock is another CPU's, or stops, or the machine is too loud. Nothing is
-    /// brought to a clock.
+    /// It does not: the clock is another CPU's, or stops, or the noise is too large. Nothing is
+    /// normalised.
     Closed(Slope),
 }
 
@@ -163,26 +165,27 @@ fn pooled(slopes: &[Slope]) -> Option<Slope> {
     let (mean, sum, weight) = mean_by(0.0);
     let spread: f64 = slopes.iter().map(|slope| weight(slope) * (slope.slope - mean).powi(2)).sum();
     let squares: f64 = slopes.iter().map(|slope| weight(slope).powi(2)).sum();
-    let room = sum - squares / sum;
+    // The variance between series, beyond that of their errors.
+    let scale = sum - squares / sum;
     let excess = spread - (slopes.len() - 1) as f64;
-    let between = if room > 0.0 { (excess / room).max(0.0) } else { 0.0 };
+    let between = if scale > 0.0 { (excess / scale).max(0.0) } else { 0.0 };
     let (mean, sum, _) = mean_by(between);
     Some(Slope { slope: mean, standard_error: 1.0 / sum.sqrt() })
 }
 
-/// Why a series that the catalogue calls core-bound is left as it ran.
+/// Why a series that the catalogue calls core-bound is left as measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Veto {
-    /// In cycles its processes differ more than in time.
+    /// Its processes differ more in cycles than in time.
     Wider,
-    /// What is left of the slope in cycles.
+    /// The slope that cycles still have on the clock.
     Slope(f64),
 }
 
 /// The slack of a series: the share of a shift to another clock by which its figure may be off.
 pub fn slack(processes: &[ProcessMedians]) -> Result<f64, Veto> {
     let moved = movement(processes).is_some_and(moves);
-    let Some(left) = regressed(processes, |seen| seen.cycles).filter(|_| moved) else {
+    let Some(left) = regress(processes, |seen| seen.cycles).filter(|_| moved) else {
         return Ok(MIN_SLACK);
     };
     let spread = |value: fn(&ProcessMedians) -> f64| {

@@ -7,7 +7,7 @@ use model::{Beside, Case, Form, Metric, Params, Value};
 
 use super::analysis::CONFIDENCE;
 use super::clock::{self, Brought, Gate, ProcessMedians};
-use super::core_sharing::{self, CoreSharing, shared};
+use super::core_sharing::{CoreSharing, core_sharing, probes_of_run};
 use super::estimate::{Estimate, estimate};
 use super::guarded::GUARDED;
 use super::order::{Interval, median};
@@ -27,16 +27,16 @@ pub struct RunClock {
     /// The slowest and the fastest of these processes, GHz.
     pub least: f64,
     pub most: f64,
-    /// Which windows had another thread on their core, where that can be reported.
-    pub shared: Option<CoreSharing>,
+    /// Which windows had another thread on their core; `None` if probes do not show that.
+    pub core_sharing: Option<CoreSharing>,
 }
 
-/// What core-bound series of a run are brought to.
+/// The clock to which core-bound series of a run are normalised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Common {
     pub ghz: f64,
-    /// Windows that are left out.
-    pub shared: Option<CoreSharing>,
+    /// Windows on shared cores are left out.
+    pub core_sharing: Option<CoreSharing>,
 }
 
 impl RunClock {
@@ -45,17 +45,19 @@ impl RunClock {
         self.most / self.least - 1.0
     }
 
-    /// What core-bound series are brought to; `None` where the gate is closed.
+    /// What core-bound series are normalised to; `None` if the gate is closed.
     pub fn common(&self) -> Option<Common> {
-        (!matches!(self.gate, Gate::Closed(_))).then_some(Common { ghz: self.ghz, shared: self.shared })
+        let common = Common { ghz: self.ghz, core_sharing: self.core_sharing };
+        (!matches!(self.gate, Gate::Closed(_))).then_some(common)
     }
 }
 
-/// How a value goes with the core's clock.
+/// How a value depends on the core's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scaling {
-    /// As its inverse.
+    /// Inversely proportional.
     Time,
+    /// Proportional.
     Rate,
 }
 
@@ -69,7 +71,7 @@ impl Scaling {
         }
     }
 
-    /// A value as a time, in a unit of its own.
+    /// A value as a time: itself, or the inverse of a rate.
     fn time(self, value: f64) -> f64 {
         match self {
             Scaling::Time => value,
@@ -77,88 +79,90 @@ impl Scaling {
         }
     }
 
-    /// What a value that was seen at a clock is at another.
-    fn at(self, value: f64, seen: f64, common: f64) -> f64 {
+    /// Rescales a value measured at one clock to another.
+    fn rescale(self, value: f64, measured_ghz: f64, ghz: f64) -> f64 {
         match self {
-            Scaling::Time => value * seen / common,
-            Scaling::Rate => value * common / seen,
+            Scaling::Time => value * measured_ghz / ghz,
+            Scaling::Rate => value * ghz / measured_ghz,
         }
     }
 }
 
-/// Whether the time of a series is a count of core cycles: by its benchmark and metric, where all
-/// of its tasks share one CPU with no one beside them, and where a block of memory is at most half
+/// Whether a series takes a fixed number of core cycles. Its benchmark and metric must be
+/// core-bound ones, all its tasks on one CPU with idle siblings, and a block of memory at most half
 /// of that CPU's L2.
 pub fn is_core_bound(series: &Series, machine: &Machine) -> bool {
     let placement = &series.case.placement;
-    let own = placement.cpus();
     placement.is_of_one_cpu()
         && !series.imported
         && core_bound(&series.case.bench, &series.metric.name)
         && Scaling::of(&series.metric).is_some()
-        && (!series.case.bench.starts_with("memory.") || stays_in_l2(series, own.first(), machine))
+        && (!series.case.bench.starts_with("memory.")
+            || stays_in_l2(series, placement.cpus().first(), machine))
 }
 
 fn stays_in_l2(series: &Series, cpu: Option<u32>, machine: &Machine) -> bool {
-    let told = series.params().get(memory::param::BYTES).and_then(Value::number);
-    let given = || series.case.inputs.get(&*memory::param::BYTES)?.parse::<f64>().ok();
+    let param = series.params().get(memory::param::BYTES).and_then(Value::number);
+    let input = || series.case.inputs.get(&*memory::param::BYTES)?.parse::<f64>().ok();
     let l2 = machine.caches.iter().find(|cache| {
-        let own = cpu.is_some_and(|cpu| cache.cpus.contains(cpu));
-        cache.level == 2 && cache.kind != CacheKind::Instruction && own
+        let is_of_cpu = cpu.is_some_and(|cpu| cache.cpus.contains(cpu));
+        cache.level == 2 && cache.kind != CacheKind::Instruction && is_of_cpu
     });
     let size = l2.and_then(|cache| cache.size_bytes);
-    told.or_else(given).zip(size).is_some_and(|(bytes, size)| bytes > 0.0 && bytes <= size as f64 / 2.0)
+    param.or_else(input).zip(size).is_some_and(|(bytes, size)| bytes > 0.0 && bytes <= size as f64 / 2.0)
 }
 
-/// Those processes that had their core for themselves, with the windows in which they had; `None`
-/// below `least` of them, or all where there are fewer.
-fn alone(processes: &[&Process], shared: Option<CoreSharing>, least: usize) -> Option<Vec<Process>> {
-    let of = |process: &&Process| match shared {
-        Some(shared) => process.alone(shared),
+/// The processes with only those windows that had their core to themselves. `None` if fewer than
+/// `min` processes, or than all, have such windows.
+fn with_core_alone(processes: &[&Process], sharing: Option<CoreSharing>, min: usize) -> Option<Vec<Process>> {
+    let windows_alone = |process: &&Process| match sharing {
+        Some(sharing) => process.without_shared_windows(sharing),
         None => Some((*process).clone()),
     };
-    let alone: Vec<Process> = processes.iter().filter_map(of).collect();
-    (alone.len() >= least.min(processes.len())).then_some(alone)
+    let alone: Vec<Process> = processes.iter().filter_map(windows_alone).collect();
+    (alone.len() >= min.min(processes.len())).then_some(alone)
 }
 
-/// What the processes of a series show of time and clock; `None` where a process has no clock.
-fn seen(processes: &[Process], scaling: Scaling) -> Option<Vec<ProcessMedians>> {
-    let one = |process: &Process| {
+/// The median time and clock of each process; `None` if a process has no clock.
+fn process_medians(processes: &[Process], scaling: Scaling) -> Option<Vec<ProcessMedians>> {
+    let medians_of = |process: &Process| {
         let clocks = process.clocks()?.iter().copied();
         let windows = process.values.iter().map(|value| scaling.time(*value)).zip(clocks);
         ProcessMedians::of(&windows.collect::<Vec<(f64, f64)>>())
     };
-    processes.iter().map(one).collect()
+    processes.iter().map(medians_of).collect()
 }
 
-/// The clock of a run, by its core-bound series; `None` where these have no clocks.
+/// The clock of a run, from its core-bound series; `None` if these have no clocks.
 pub fn run_clock(all: &[Series], machine: &Machine) -> Option<RunClock> {
-    let shared = shared(&core_sharing::of_run(all.iter()));
-    let mut core: Vec<Vec<ProcessMedians>> = Vec::new();
+    let sharing = core_sharing(&probes_of_run(all.iter()));
+    let mut by_series: Vec<Vec<ProcessMedians>> = Vec::new();
     for series in all.iter().filter(|series| series.metric.headline && is_core_bound(series, machine)) {
         let processes: Vec<&Process> = series.processes.iter().collect();
-        let alone = alone(&processes, shared, MIN_ALONE);
-        core.extend(
-            Scaling::of(&series.metric).zip(alone).and_then(|(scaling, alone)| seen(&alone, scaling)),
-        );
+        let alone = with_core_alone(&processes, sharing, MIN_ALONE);
+        let medians = Scaling::of(&series.metric)
+            .zip(alone)
+            .and_then(|(scaling, alone)| process_medians(&alone, scaling));
+        by_series.extend(medians);
     }
-    let ghz = clock::run_clock(&core)?;
-    let slopes: Vec<clock::Slope> = core.iter().filter_map(|processes| clock::slope(processes)).collect();
-    let clocks = || core.iter().flatten().map(|seen| seen.clock.exp());
+    let ghz = clock::run_clock(&by_series)?;
+    let slopes: Vec<clock::Slope> =
+        by_series.iter().filter_map(|processes| clock::slope(processes)).collect();
+    let clocks = || by_series.iter().flatten().map(|process| process.clock.exp());
     let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(0.0, f64::max));
-    Some(RunClock { ghz, gate: clock::gate(&slopes), least, most, shared })
+    Some(RunClock { ghz, gate: clock::gate(&slopes), least, most, core_sharing: sharing })
 }
 
 /// The number of a series at one clock of its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AtClock {
     pub ghz: f64,
-    /// Its interval is widened by what the slack allows.
+    /// Its interval is widened by [`Brought::wider`].
     pub estimate: Estimate,
     /// The process medians that it counts, in visiting order.
     pub medians: Vec<f64>,
     pub brought: Brought,
-    /// What had another thread on its core, and is not counted.
+    /// Windows and processes on shared cores, which do not count.
     pub left_out: LeftOut,
 }
 
@@ -170,35 +174,35 @@ pub struct LeftOut {
     pub processes: usize,
 }
 
-/// What a core-bound series is at its run's clock, and its processes as they would have been;
-/// `None` where it is to be left as it ran.
+/// Normalises a core-bound series to its run's clock: the estimate, and the processes with
+/// normalised values. `None` if it is to be left as measured.
 pub fn at_clock(processes: &[&Process], metric: &Metric, common: Common) -> Option<(AtClock, Vec<Process>)> {
     of_at_least(MIN_ALONE, processes, metric, common)
 }
 
-/// The same of three processes or four, which show what further ones would add.
+/// The same from three processes on: a forecast of what further ones would add.
 pub fn outlook(processes: &[&Process], metric: &Metric, common: Common) -> Option<AtClock> {
     of_at_least(MIN_PROCESSES, processes, metric, common).map(|(at_clock, _)| at_clock)
 }
 
 fn of_at_least(
-    least: usize,
+    min: usize,
     processes: &[&Process],
     metric: &Metric,
     common: Common,
 ) -> Option<(AtClock, Vec<Process>)> {
-    let Common { ghz, shared } = common;
+    let ghz = common.ghz;
     let scaling = Scaling::of(metric).filter(|_| processes.len() >= MIN_PROCESSES)?;
-    let mut alone = alone(processes, shared, least)?;
-    let brought = clock::brought(&seen(&alone, scaling)?, ghz)?.ok()?;
+    let mut alone = with_core_alone(processes, common.core_sharing, min)?;
+    let brought = clock::brought(&process_medians(&alone, scaling)?, ghz)?.ok()?;
     for process in &mut alone {
         let windows = process.values.iter().zip(process.clocks().unwrap_or_default());
-        process.values = windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect();
+        process.values = windows.map(|(value, clock)| scaling.rescale(*value, *clock, ghz)).collect();
     }
     let values: Vec<Vec<f64>> = alone.iter().map(|process| process.values.clone()).collect();
-    let ran: usize = processes.iter().map(|process| process.values.len()).sum();
+    let measured: usize = processes.iter().map(|process| process.values.len()).sum();
     let left_out = LeftOut {
-        windows: ran - values.iter().map(Vec::len).sum::<usize>(),
+        windows: measured - values.iter().map(Vec::len).sum::<usize>(),
         processes: processes.len() - values.len(),
     };
     let medians = values.iter().filter_map(|windows| median(windows)).collect();
@@ -207,40 +211,40 @@ fn of_at_least(
     Some((AtClock { ghz, estimate: Estimate { interval, ..found }, medians, brought, left_out }, alone))
 }
 
-/// The medians of the processes of several settings at `ghz`: a list a setting. `None` where one of
-/// them is not core-bound, or all are to be left as they ran: the clock stood, or inside the
-/// settings the time does not go with it.
+/// The medians of the processes of several settings at `ghz`: one list per setting. `None` if one
+/// of them is not core-bound, or if all are to be left as measured: the clock stood, or inside the
+/// settings the time does not depend on it.
 pub fn settings_at_clock(settings: &[&Series], machine: &Machine, ghz: f64) -> Option<Vec<Vec<f64>>> {
     let scaling = Scaling::of(&settings.first()?.metric)?;
     if !settings.iter().all(|series| is_core_bound(series, machine)) {
         return None;
     }
-    let own = |series: &&Series| seen(&series.processes, scaling);
-    let all: Vec<Vec<ProcessMedians>> = settings.iter().map(own).collect::<Option<_>>()?;
-    // What a setting does is no slope.
+    let all: Vec<Vec<ProcessMedians>> =
+        settings.iter().map(|series| process_medians(&series.processes, scaling)).collect::<Option<_>>()?;
+    // Relative to each setting, so that what settings do is not taken for the clock's effect.
     let inside: Vec<ProcessMedians> = all.iter().flat_map(|processes| clock::inside(processes)).collect();
     let moved = clock::movement(&inside).is_some_and(clock::moves);
     if !moved || clock::slack(&inside).is_err() {
         return None;
     }
-    let at = |process: &Process| {
+    let median_at = |process: &Process| {
         let windows = process.values.iter().zip(process.clocks().unwrap_or_default());
-        median(&windows.map(|(value, clock)| scaling.at(*value, *clock, ghz)).collect::<Vec<f64>>())
+        median(&windows.map(|(value, clock)| scaling.rescale(*value, *clock, ghz)).collect::<Vec<f64>>())
     };
-    settings.iter().map(|series| series.processes.iter().map(at).collect()).collect()
+    settings.iter().map(|series| series.processes.iter().map(median_at).collect()).collect()
 }
 
-/// What a value of a core-bound metric that was seen at a clock is at another; `None` for what is
-/// neither a time nor a rate.
-pub fn rescaled(metric: &Metric, value: f64, seen_ghz: f64, ghz: f64) -> Option<f64> {
-    Some(Scaling::of(metric)?.at(value, seen_ghz, ghz))
+/// Rescales a value of a core-bound metric from the clock at which it was measured to another;
+/// `None` if the metric is neither a time nor a rate.
+pub fn rescale(metric: &Metric, value: f64, measured_ghz: f64, ghz: f64) -> Option<f64> {
+    Some(Scaling::of(metric)?.rescale(value, measured_ghz, ghz))
 }
 
 /// Blocks up to this size stay in the L2 of any machine.
 const ANY_L2_BYTES: f64 = 32768.0;
 
-/// Whether a figure of which nothing but its names is known is bound by the core: of one task, or
-/// of two on one CPU.
+/// Whether a figure of which only the names are known is core-bound: of one task, or of two on one
+/// CPU.
 pub fn is_core_bound_by_name(case: &Case, point: &Params, metric: &Metric) -> bool {
     let bytes = point.get(memory::param::BYTES).and_then(Value::number);
     let alone = match case.bench.split('.').next().unwrap_or_default() {
@@ -311,17 +315,18 @@ mod tests {
         for (nth, process) in found.processes.iter_mut().enumerate() {
             let (level, there) = (process.values[0], [0, 1, 2].map(|window| beside(nth, window)));
             process.values = there.map(|there| level * if there { 1.4 } else { 1.0 }).to_vec();
-            let looks = there.map(|there| if there { 2.05 } else { 1.0 }).to_vec();
-            process.beside = vec![
+            let probes = there.map(|there| if there { 2.05 } else { 1.0 }).to_vec();
+            process.covariates = vec![
                 Covariate { name: "clock_ghz".into(), values: vec![3.0; 3] },
-                Covariate { name: "fetch_cycles".into(), values: looks },
+                Covariate { name: "fetch_cycles".into(), values: probes },
             ];
         }
         found
     }
 
     fn alone_at_clock(series: &Series) -> Option<AtClock> {
-        let common = Common { ghz: 3.0, shared: Some(CoreSharing { from_cycles: 1.5, share: 0.3 }) };
+        let common =
+            Common { ghz: 3.0, core_sharing: Some(CoreSharing { threshold_cycles: 1.5, shared_part: 0.3 }) };
         let processes: Vec<&Process> = series.processes.iter().collect();
         at_clock(&processes, &series.metric, common).map(|(found, _)| found)
     }
@@ -345,7 +350,8 @@ mod tests {
         let few = shared_at(|process, _| process < 3);
         assert_eq!(alone_at_clock(&few), None);
         let processes: Vec<&Process> = few.processes.iter().collect();
-        let common = Common { ghz: 3.0, shared: Some(CoreSharing { from_cycles: 1.5, share: 0.4 }) };
+        let common =
+            Common { ghz: 3.0, core_sharing: Some(CoreSharing { threshold_cycles: 1.5, shared_part: 0.4 }) };
         assert_eq!(outlook(&processes, &few.metric, common).map(|found| found.medians.len()), Some(4));
     }
 

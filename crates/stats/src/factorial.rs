@@ -8,7 +8,7 @@
 
 use super::multiple::holm;
 use super::order::Interval;
-use super::sweep::fit::{Contrast, Fit, PassLevels, Point, fit};
+use super::sweep::fit::{Contrast, Fit, LogValue, PassLevels, fit};
 
 /// One visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,11 +98,11 @@ pub fn share_out(factors: usize, observations: &[Observation]) -> Option<Shares>
     masks.sort_unstable();
     masks.dedup();
     masks.retain(|mask| *mask == after || mask.count_ones() <= 2);
-    let points: Vec<Point> = sound
+    let points: Vec<LogValue> = sound
         .iter()
         .filter_map(|one| {
             let cell = masks.binary_search(&one.mask).ok()?;
-            Some(Point { cell, pass: one.pass, at: one.at, log: one.value.ln() })
+            Some(LogValue { cell, pass: one.pass, time: one.at, log: one.value.ln() })
         })
         .collect();
     let design = Design { fitted: fit(&points, masks.len(), PassLevels::PerPass)?, masks };

@@ -1,19 +1,19 @@
-//! Percentiles that no single visit backs: those of several visits' latencies together.
+//! Percentiles from the latencies of several visits together, where one visit has too few.
 //!
-//! A percentile is given where ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of
-//! a few tenths of a second rarely has as many for p99.9 and p99.99; several together do. Visits
-//! that follow each other are put together until they suffice, so that there are as many values as
-//! can be, each of other visits, and what is left over joins the last.
+//! A percentile is given if ten latencies or more lie beyond it ([`model::BEYOND`]). A visit of a
+//! few tenths of a second rarely has as many for p99.9 and p99.99; several together do. Visits that
+//! follow each other are pooled until they suffice, so that there are as many values as possible,
+//! each from other visits. Visits that are left over join the last group.
 
 use std::collections::BTreeMap;
 
 use model::{Case, Form, Histogram, Metric, Params, Samples, Visit, backs};
 
-/// A value that several visits gave together.
+/// Visits whose latencies are pooled into one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group<'a> {
-    /// The visit that it begins with, and how many there are.
     pub first: &'a Visit,
+    /// Number of visits.
     pub visits: usize,
     latencies: BTreeMap<u64, u64>,
     total: u64,
@@ -61,14 +61,14 @@ fn family(metric: &str) -> &str {
     metric.rsplit_once('_').map_or("", |(family, _)| family)
 }
 
-/// The quantiles of `metrics` that no visit reported and that groups of two visits or more back.
-/// `told` says whether some visit has a series of this key; `visits` are those that count, in their
-/// order.
+/// The quantiles of `metrics` for which no visit alone has enough latencies, but groups of two
+/// visits or more have. `is_reported` says whether a visit has a series of this key; `visits` are
+/// those that count, in their order.
 pub fn pooled<'a>(
     case: &Case,
     metrics: &[Metric],
     visits: &[&'a Visit],
-    told: impl Fn(&str) -> bool,
+    is_reported: impl Fn(&str) -> bool,
 ) -> Vec<Pooled<'a>> {
     let mut found = Vec::new();
     for metric in metrics {
@@ -79,7 +79,7 @@ pub fn pooled<'a>(
         for visit in visits {
             for samples in visit.samples.iter().filter(own) {
                 let key = case.series_key(&samples.point, &metric.name);
-                if samples.histograms.len() <= samples.warm_up || told(&key) {
+                if samples.histograms.len() <= samples.warm_up || is_reported(&key) {
                     continue;
                 }
                 let (_, groups) = points.entry(key).or_insert_with(|| (samples.point.clone(), Vec::new()));

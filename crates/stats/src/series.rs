@@ -13,7 +13,7 @@ use model::{
     Value, Visit,
 };
 
-/// One metric at one point of one case, with all that was measured of it.
+/// One metric at one point of one case, with all its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// `CASE/point=value#metric`.
@@ -27,26 +27,26 @@ pub struct Series {
     pub processes: Vec<Process>,
     /// Visits of the case that did not count, in visiting order.
     pub missing: Vec<Missing>,
-    /// Of a run with more visits than are kept, those of the case that are neither above nor there.
+    /// Visits of the case that a long run file has and that were not kept: only their numbers.
     pub left_out: LeftOut,
-    /// Why the case could not be measured here, by the plan.
+    /// Why the case could not be measured here, as planned.
     pub unmet: Option<String>,
-    /// Why the values mean nothing, where their form alone shows that.
+    /// Why the values are unusable, if that shows without statistics.
     pub fault: Option<String>,
-    /// Read from a foreign result: no one watched while it was measured.
+    /// Read from a foreign result, so nothing is known of the conditions.
     pub imported: bool,
-    /// Of how many visits' latencies together its values are, where no visit alone has enough for
-    /// this quantile.
+    /// The number of visits whose latencies are pooled into its values, if no visit alone has
+    /// enough for this quantile.
     pub pooled: Option<usize>,
 }
 
-/// One process's share of a series.
+/// What one visit gave to a series: a visit is a child process that measures a case once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Process {
     /// Position of the visit in the run and the pass it belongs to.
     pub order: u32,
     pub pass: u32,
-    /// How many visits of that pass came before, whatever their case.
+    /// How many visits of any case came before in that pass.
     pub position: u32,
     /// The case that was visited right before.
     pub predecessor: Option<u32>,
@@ -56,8 +56,8 @@ pub struct Process {
     pub values: Vec<f64>,
     /// Values of the windows that warmed up: kept, not counted.
     pub warm_up: Vec<f64>,
-    /// What was recorded beside every counted window.
-    pub beside: Vec<Covariate>,
+    /// What was recorded with every counted window.
+    pub covariates: Vec<Covariate>,
     /// The CPU on which most counted windows began.
     pub cpu: Option<u32>,
     pub conditions: Conditions,
@@ -66,15 +66,15 @@ pub struct Process {
     pub linearity: Option<f64>,
 }
 
-/// The column in which samples have the core clock beside their windows, GHz.
+/// The column of samples with the core clock of each window, GHz.
 const CLOCK: &str = "clock_ghz";
 
 impl Process {
     pub(super) fn column(&self, name: &str) -> Option<&[f64]> {
-        Some(&self.beside.iter().find(|covariate| covariate.name == name)?.values)
+        Some(&self.covariates.iter().find(|covariate| covariate.name == name)?.values)
     }
 
-    /// The core clock beside each of its counted windows, GHz; `None` where none was read.
+    /// The core clock, read after each of its counted windows, GHz; `None` where none was read.
     pub fn clocks(&self) -> Option<&[f64]> {
         self.column(CLOCK)
     }
@@ -308,7 +308,7 @@ fn process(visit: &Visit, position: u32, predecessor: Option<u32>) -> Process {
         at_ms: visit.at_ms,
         values: Vec::new(),
         warm_up: Vec::new(),
-        beside: Vec::new(),
+        covariates: Vec::new(),
         cpu: None,
         conditions: visit.conditions.clone(),
         facts: visit.process.clone(),
@@ -324,11 +324,12 @@ fn append(process: &mut Process, samples: &Samples, form: Form) {
     process.warm_up.extend(values);
     process.values.extend(&counted);
     let mut column = |name: &'static str, at: &dyn Fn(usize) -> f64| {
-        let index = process.beside.iter().position(|covariate| covariate.name == name).unwrap_or_else(|| {
-            process.beside.push(Covariate { name: name.into(), values: vec![f64::NAN; before] });
-            process.beside.len() - 1
-        });
-        let values = &mut process.beside[index].values;
+        let index =
+            process.covariates.iter().position(|covariate| covariate.name == name).unwrap_or_else(|| {
+                process.covariates.push(Covariate { name: name.into(), values: vec![f64::NAN; before] });
+                process.covariates.len() - 1
+            });
+        let values = &mut process.covariates[index].values;
         values.extend((0..counted.len()).map(|window| at(samples.warm_up + window)));
     };
     for (name, packed) in samples.beside.columns() {
@@ -340,7 +341,7 @@ fn append(process: &mut Process, samples: &Samples, form: Form) {
     }
     // A part that did not record a column leaves it unknown.
     let all = process.values.len();
-    process.beside.iter_mut().for_each(|covariate| covariate.values.resize(all, f64::NAN));
+    process.covariates.iter_mut().for_each(|covariate| covariate.values.resize(all, f64::NAN));
     process.linearity = match (process.linearity, samples.linearity) {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),
@@ -350,10 +351,10 @@ fn append(process: &mut Process, samples: &Samples, form: Form) {
 /// What only shows once all windows are there.
 fn finish(series: &mut Series) {
     for process in &mut series.processes {
-        let cpus = process.beside.iter().find(|covariate| covariate.name == "cpu_start");
+        let cpus = process.covariates.iter().find(|covariate| covariate.name == "cpu_start");
         process.cpu = cpus.and_then(|cpus| most_frequent(&cpus.values));
         // Numbers of CPUs are names: neither high nor low ones explain anything.
-        process.beside.retain(|covariate| covariate.name != "cpu_start" && covariate.name != "cpu_end");
+        process.covariates.retain(|covariate| covariate.name != "cpu_start" && covariate.name != "cpu_end");
     }
     let windows: usize = series.processes.iter().map(|process| process.values.len()).sum();
     let values = series.processes.iter().flat_map(|process| &process.values);
@@ -431,11 +432,11 @@ mod tests {
         let process = &all[0].processes[0];
         assert_eq!((&process.values, &process.warm_up), (&vec![1.0, 2.0, 5.0], &vec![100.0]));
         assert_eq!((process.cpu, process.linearity), (Some(3), Some(0.002)));
-        let names: Vec<&str> = process.beside.iter().map(|covariate| covariate.name.as_ref()).collect();
+        let names: Vec<&str> = process.covariates.iter().map(|covariate| covariate.name.as_ref()).collect();
         assert_eq!(names, ["steal_ms", "migrated"]);
-        assert_eq!(process.beside[0].values[..2], [0.0, 20.0]);
-        assert_eq!(process.beside[1].values[..2], [0.0, 1.0]);
-        assert!(process.beside.iter().all(|covariate| covariate.values[2].is_nan()));
+        assert_eq!(process.covariates[0].values[..2], [0.0, 20.0]);
+        assert_eq!(process.covariates[1].values[..2], [0.0, 1.0]);
+        assert!(process.covariates.iter().all(|covariate| covariate.values[2].is_nan()));
     }
 
     #[test]

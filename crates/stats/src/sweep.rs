@@ -1,10 +1,10 @@
-//! What a sweep over one or two knobs shows: whether they matter, where the response falls, is
-//! ragged or flat, and which settings are best as far as the observations show.
+//! Evaluates a sweep over one or two knobs: whether they matter, where the metric falls, is ragged
+//! or flat, and which settings are the best.
 //!
-//! Every pass visits all cells in a fresh random order, and the control (the default setting) again
-//! and again between them. All is done on natural logarithms: `ln value = cell + drift(time) +
-//! noise`, fitted at once ([`fit`]), with the noise pooled over the cells, since a few passes say
-//! little about one cell's own.
+//! A cell is one combination of settings. Every pass visits all cells in a new random order, and
+//! the control (the default setting) repeatedly between them. All statistics use natural
+//! logarithms: `ln value = cell + drift(time) + noise`, fitted at once ([`fit`]). The noise is
+//! pooled over all cells, since a few passes show little about that of one cell.
 
 mod advice;
 mod best;
@@ -27,7 +27,7 @@ pub use regions::{Direction, Kind, Region, Segment, segments};
 
 use model::Better;
 
-use self::fit::{Fit, PassLevels, Point, fit};
+use self::fit::{Fit, LogValue, PassLevels, fit};
 use super::order::Interval;
 use super::tails::t_quantile;
 
@@ -56,16 +56,16 @@ pub struct Observation {
     pub value: f64,
 }
 
-/// What is known of the values of an axis's knob.
+/// The values of the knob of an axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Knob<'a> {
-    /// The place of the value that was there before, against which the others are held.
+    /// Index of the value before the sweep, with which the others are compared.
     pub before: usize,
-    /// Where each value stands in an order of them all; `None` where they have none.
+    /// The place of each value in their order; `None` if they have no order.
     pub places: Option<&'a [f64]>,
 }
 
-/// What was swept, and what is asked of it.
+/// What was swept, and what is to be evaluated.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub shape: Shape,
@@ -78,14 +78,15 @@ pub struct Question<'a> {
     pub seed: u64,
 }
 
-/// A cell beside the control.
+/// A cell relative to the control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Natural logarithm of the cell's level over the control's.
     pub ln: f64,
-    /// At 95 %, of this cell alone; the control's own is the point 0.
+    /// Of `ln` at 95 %, for this cell alone; of the control itself it is the point 0.
     pub interval: Interval,
-    /// The cell's own error (without the control's): 1.96 of it are half its 95 % interval.
+    /// Error of the cell without that of the control, scaled so that half of its 95 % interval is
+    /// 1.96 times this.
     pub error: f64,
     /// Observations that count.
     pub n: usize,
@@ -102,11 +103,11 @@ pub struct Surface {
     pub control_level: f64,
     /// Relative standard deviation of one observation with the drift taken out.
     pub noise: f64,
-    /// Highest over lowest of the fitted drift, less 1; 0 where none can be shown.
+    /// Highest over lowest of the fitted drift, less 1; 0 if none is significant.
     pub drift: f64,
-    /// Observations that lay too far from all others to count.
+    /// Outliers, which do not count.
     pub aside: usize,
-    /// What was asked of all observations together: of each knob, then of both.
+    /// Tests over all observations: of each knob, then of both.
     pub test_results: Vec<TestResult>,
     pub matters: Matters,
     /// In the order of their first cells.
@@ -114,9 +115,9 @@ pub struct Surface {
     /// Cells of the grid: the best, then all that cannot be distinguished from it (at 95 % together
     /// the true best is among them), the better ones first. Empty where no side is better.
     pub best: Vec<usize>,
-    /// What all of this rests on.
+    /// The fit behind all of this.
     pub fitted: Fit,
-    /// What is left of the observations, scaled to a variance of one ([`Fit::scaled_residuals`]).
+    /// Scaled to a variance of one ([`Fit::scaled_residuals`]).
     pub residuals: Vec<f64>,
 }
 
@@ -130,20 +131,21 @@ impl Surface {
 /// Most cells of a grid: a map of 64 × 64.
 const MAX_CELLS: usize = 4096;
 
-/// What the observations say. Observations with values that are not finite and positive are left
-/// out, and those of no cell; `None` where the control or all cells but one have no observations,
-/// where no pass is repeated, and for grids of more than 4096 cells.
+/// Evaluates the observations; those of no cell, or that are not finite and positive, are left out.
+/// `None` if the control or all cells but one have no observations, if there is only one pass, or
+/// for grids of more than 4096 cells.
 pub fn surface(question: &Question) -> Option<Surface> {
     let (points, fitted) = fitted(question)?;
     let (cells, all) = (question.shape.cells(), question.all_cells());
     let control = fitted.level(question.control)?;
+    // From Student's factor to that of a normal distribution.
     let widening = t_quantile(0.95, fitted.freedom)? / 1.96;
     let levels: Vec<Option<Level>> = (0..all)
         .map(|cell| {
-            let beside = fitted.contrast(&[(cell, 1.0), (question.control, -1.0)])?;
+            let to_control = fitted.contrast(&[(cell, 1.0), (question.control, -1.0)])?;
             let n = fitted.count(cell);
             let error = widening * fitted.sigma / (n as f64).sqrt();
-            Some(Level { ln: beside.value, interval: beside.interval(), error, n })
+            Some(Level { ln: to_control.value, interval: to_control.interval(), error, n })
         })
         .collect();
     let grid = &levels[..cells];
@@ -172,8 +174,8 @@ pub fn surface(question: &Question) -> Option<Surface> {
     })
 }
 
-/// The smallest effect of a knob, as a logarithm, that these observations would have detected,
-/// whatever they say: what [`Surface::detectable_effect`] gives, without its permutations.
+/// The smallest effect of a knob, as a logarithm, that these observations would have detected: the
+/// same as [`Surface::detectable_effect`], but without its permutations.
 pub fn detectable_effect(question: &Question) -> Option<f64> {
     let (_, fitted) = fitted(question)?;
     let known = (0..question.shape.cells()).filter(|cell| fitted.count(*cell) > 0).count();
@@ -192,16 +194,16 @@ impl Question<'_> {
 }
 
 /// The observations that count, fitted.
-fn fitted(question: &Question) -> Option<(Vec<Point>, Fit)> {
+fn fitted(question: &Question) -> Option<(Vec<LogValue>, Fit)> {
     Some(question.shape.cells()).filter(|cells| *cells <= MAX_CELLS)?;
     let all = question.all_cells();
-    let sound =
+    let is_valid =
         |one: &&Observation| one.cell < all && one.value > 0.0 && one.value.is_finite() && one.at.is_finite();
-    let points: Vec<Point> = question
+    let points: Vec<LogValue> = question
         .observations
         .iter()
-        .filter(sound)
-        .map(|one| Point { cell: one.cell, pass: one.pass, at: one.at, log: one.value.ln() })
+        .filter(is_valid)
+        .map(|one| LogValue { cell: one.cell, pass: one.pass, time: one.at, log: one.value.ln() })
         .collect();
     let fitted = fit(&points, all, PassLevels::Shared)?;
     Some((points, fitted))

@@ -11,8 +11,8 @@ pub struct SemaphoreSet {
     maker_pid: u32,
 }
 
-/// The key for a set in the IPC namespace that all processes share, or why no set may be made
-/// there.
+/// The key for a set in the common IPC namespace (that of processes which have not left it), or
+/// why no set may be made there.
 pub type SharedKey = Result<i32, String>;
 
 impl SemaphoreSet {
@@ -25,25 +25,27 @@ impl SemaphoreSet {
             libc::unshare(libc::CLONE_NEWIPC) == 0
                 || libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC) == 0
         };
-        let refused = io::Error::last_os_error();
+        // Read at once, and used only if the kernel refused.
+        let refusal = io::Error::last_os_error();
         let (key, namespace) = match (is_private, key) {
             (true, _) => (libc::IPC_PRIVATE, "a private"),
             (false, Ok(key)) => (*key, "the common"),
             (false, Err(why)) => {
                 return Err(io::Error::other(format!(
-                    "the kernel refuses a private IPC namespace ({refused}); in the common one System V semaphores \
+                    "the kernel refuses a private IPC namespace ({refusal}); in the common one System V semaphores \
                      could stay behind: {why}"
                 )));
             }
         };
-        SemaphoreSet::in_current_namespace(key, count).map_err(|error| {
+        SemaphoreSet::create(key, count).map_err(|error| {
             let text = format!("cannot make System V semaphores in {namespace} IPC namespace: {error}");
             io::Error::new(error.kind(), text)
         })
     }
 
-    /// Makes a set in the caller's IPC namespace. A key in use is an error (EEXIST).
-    pub fn in_current_namespace(key: i32, count: i32) -> io::Result<SemaphoreSet> {
+    /// Makes a set in the IPC namespace in which the caller is now. A key in use is an error
+    /// (EEXIST).
+    fn create(key: i32, count: i32) -> io::Result<SemaphoreSet> {
         // SAFETY: no memory arguments.
         match unsafe { libc::semget(key, count, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) } {
             -1 => Err(io::Error::last_os_error()),
@@ -91,7 +93,7 @@ pub struct ExistingSet {
 }
 
 impl ExistingSet {
-    /// The set with this key in the caller's IPC namespace, if it exists.
+    /// The set with this key in the IPC namespace in which the caller is now, if it exists.
     pub fn with_key(key: i32) -> io::Result<Option<ExistingSet>> {
         // SAFETY: no memory arguments.
         let id = unsafe { libc::semget(key, 0, 0) };
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn only_its_maker_removes_a_set() {
-        let set = SemaphoreSet::in_current_namespace(libc::IPC_PRIVATE, 1).expect("a set");
+        let set = SemaphoreSet::create(libc::IPC_PRIVATE, 1).expect("a set");
         let id = set.id;
         set.post(0).and_then(|()| set.wait(0)).expect("up and down");
         drop(SemaphoreSet { id, maker_pid: 0 });
@@ -182,8 +184,8 @@ mod tests {
     #[test]
     fn a_set_is_found_by_its_key() {
         let key = 0x5a5a_0000 | (std::process::id() & 0xffff) as i32;
-        let set = SemaphoreSet::in_current_namespace(key, 3).expect("a set");
-        assert!(SemaphoreSet::in_current_namespace(key, 3).is_err(), "the key is in use");
+        let set = SemaphoreSet::create(key, 3).expect("a set");
+        assert!(SemaphoreSet::create(key, 3).is_err(), "the key is in use");
         let found = ExistingSet::with_key(key).expect("found").expect("there");
         assert_eq!((found.count, found.used_s, found.id), (3, 0, set.id));
         assert_eq!(found.maker_uid, rustix::process::geteuid().as_raw());

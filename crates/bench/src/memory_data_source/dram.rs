@@ -4,8 +4,11 @@ use std::rc::Rc;
 
 use anyhow::Context;
 
-use super::{Benchmark, Candidate, DRAM_REMOTE, Distance, FIRST_MARK, HUGE_PAGE, Placement, Scope, input};
-use super::{ids, latency_point, row};
+use super::{
+    Benchmark, Candidate, DRAM_REMOTE, Distance, FIRST_MARK, HUGE_PAGE, Placement, STRETCH_ALONE, Scope,
+    input,
+};
+use super::{candidate, ids, latency_point};
 use crate::memory::{self, note_memory, resident};
 use crate::{Sampler, check_answer, point};
 use kernels::{LINE_BYTES, Ring, Visits};
@@ -39,12 +42,12 @@ pub fn dram(bench: &Benchmark, scope: &Scope, placement: Placement, source: &'st
     let setup_s = (bytes as f64 / 4e9) + (nodes * (1 + spreads.len() as u64)) as f64 * 100e-9;
     let windows = 2 * spreads.len().max(1);
     let list: Vec<String> = spreads.iter().map(u64::to_string).collect();
-    let mut row = row(bench, placement, source, scope.seconds(windows, 1.0, setup_s))
+    let mut candidate = candidate(bench, placement, source, scope.seconds(windows, STRETCH_ALONE, setup_s))
         // The orders and what they are made from.
         .memory(bytes + nodes * 16)
         .input(&ids::param::BYTES, bytes);
-    row.case.inputs.insert(SPREADS_INPUT.into(), list.join(","));
-    row
+    candidate.case.inputs.insert(SPREADS_INPUT.into(), list.join(","));
+    candidate
 }
 
 /// The case's input that lists its spreads.

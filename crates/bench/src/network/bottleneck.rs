@@ -6,7 +6,7 @@ use super::{ARMS, MORE_STREAMS};
 use anyhow::ensure;
 
 use super::client::{Outcome, Peer};
-use super::messages::{Protocol, Side, Transfer};
+use super::messages::{Side, Transfer, Transport};
 use super::metrics::GIGABITS;
 use super::offer::ROUNDS;
 use super::transfers::wanted;
@@ -28,7 +28,7 @@ const START_WINDOWS: usize = 5;
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let way = peer.way();
-    let usual = wanted(case, sampler, way);
+    let usual = wanted(case, sampler, way)?;
     let mut seen = ArmResults { datagram: way.datagram.unwrap_or(USUAL_DATAGRAM), ..ArmResults::default() };
     for round in 0..ROUNDS {
         // To and fro: what drifts meets all arms alike. The first begins with the plain one, from
@@ -179,7 +179,7 @@ fn changed(usual: &Transfer, arm: &str, seen: &ArmResults) -> Transfer {
         "half-rate" => spec.rate = share(0.5),
         "nine-tenths" => spec.rate = share(0.9),
         "udp-over" => {
-            (spec.protocol, spec.bytes, spec.rate) = (Protocol::Udp, seen.datagram, share(OVER));
+            (spec.protocol, spec.bytes, spec.rate) = (Transport::Udp, seen.datagram, share(OVER));
             spec.congestion = None;
         }
         "start" => {
@@ -205,7 +205,7 @@ mod tests {
     fn usual() -> Transfer {
         Transfer {
             test: 0,
-            protocol: Protocol::Tcp,
+            protocol: Transport::Tcp,
             direction: Direction::Send,
             streams: 1,
             bytes: 128 << 10,
@@ -215,7 +215,7 @@ mod tests {
             buffers: None,
             burn: [0.0; 2],
             cpus: Vec::new(),
-            echo: false,
+            ping_pong: false,
         }
     }
 

@@ -12,7 +12,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, sockopt};
 use super::TO;
 use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::link::Link;
-use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
+use super::messages::{CpuCosts, Reply, Report, Request, Side, SmallTest, Transfer, Transport};
 use super::session::{self, Host};
 use super::way::Route;
 use super::wire::{HELLO_BYTES, Hello, Keys, VERDICT_BYTES, VERSION, Verdict};
@@ -143,7 +143,7 @@ impl Peer {
         self.link.send(&Request::Transfer(spec.clone()))?;
         let to = self.port()?;
         let mut sockets = Vec::new();
-        for stream in 0..spec.streams + u32::from(spec.echo) {
+        for stream in 0..spec.streams + u32::from(spec.ping_pong) {
             let connected = self.data(spec.protocol, to, stream, &|socket| tune(&spec, socket));
             let socket = match connected {
                 Ok(socket) => socket,
@@ -153,7 +153,7 @@ impl Peer {
             };
             sockets.push(socket);
         }
-        let echo = if spec.echo { sockets.pop() } else { None };
+        let echo = if spec.ping_pong { sockets.pop() } else { None };
         for socket in &sockets {
             tune_connected(&spec, socket)?;
         }
@@ -164,14 +164,14 @@ impl Peer {
     /// One data connection.
     fn data(
         &mut self,
-        protocol: Protocol,
+        protocol: Transport,
         to: SocketAddr,
         stream: u32,
         tune: &dyn Fn(&OwnedFd) -> anyhow::Result<()>,
     ) -> anyhow::Result<OwnedFd> {
         let cookie = self.link.keys.cookie(self.test, stream);
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let kind = if protocol == Protocol::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+        let kind = if protocol == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
         let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)
             .context("cannot make a socket")?;
         tune(&socket)?;
@@ -184,11 +184,11 @@ impl Peer {
         })?;
         limit(sockopt::Timeout::Send, None)?;
         match protocol {
-            Protocol::Tcp => {
+            Transport::Tcp => {
                 rustix::net::send(&socket, &cookie, SendFlags::NOSIGNAL)
                     .context("the other end closed the connection")?;
             }
-            Protocol::Udp => self.greet(&socket, &cookie, stream, to.port())?,
+            Transport::Udp => self.greet(&socket, &cookie, stream, to.port())?,
         }
         Ok(socket)
     }
@@ -213,13 +213,13 @@ impl Peer {
     }
 
     /// A connection whose messages come back.
-    pub fn echo(&mut self, protocol: Protocol, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
+    pub fn echo(&mut self, protocol: Transport, congestion: Option<&str>) -> anyhow::Result<OwnedFd> {
         self.test += 1;
         let spec = self.small(protocol, congestion);
         self.link.send(&Request::PingPong(spec))?;
         let to = self.port()?;
         let socket = self.data(protocol, to, 0, &|_| Ok(()))?;
-        if protocol == Protocol::Tcp {
+        if protocol == Transport::Tcp {
             sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
             if let Some(name) = congestion {
                 sockopt::set_tcp_congestion(&socket, name).with_context(|| {
@@ -234,15 +234,15 @@ impl Peer {
     /// Where connections are accepted, given a byte and forgotten.
     pub fn greeter(&mut self) -> anyhow::Result<SocketAddr> {
         self.test += 1;
-        let spec = self.small(Protocol::Tcp, None);
+        let spec = self.small(Transport::Tcp, None);
         self.link.send(&Request::Connect(spec))?;
         let to = self.port()?;
         self.ready()?;
         Ok(to)
     }
 
-    fn small(&self, protocol: Protocol, congestion: Option<&str>) -> PingPong {
-        PingPong {
+    fn small(&self, protocol: Transport, congestion: Option<&str>) -> SmallTest {
+        SmallTest {
             test: self.test,
             protocol,
             congestion: congestion.map(str::to_string),
@@ -325,7 +325,7 @@ impl Outcome {
         for (sender, receiver) in [(local, remote), (remote, local)] {
             let whole = local.drained && remote.drained;
             let right = match self.spec.protocol {
-                Protocol::Tcp if whole => sender.sent == receiver.received,
+                Transport::Tcp if whole => sender.sent == receiver.received,
                 _ => receiver.received <= sender.sent,
             };
             check_answer(right, || {

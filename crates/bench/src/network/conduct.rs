@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use rustix::net::sockopt;
 
-use super::messages::{ByteCount, CpuCosts, Direction, Protocol, Report, Sending, Side, Transfer};
+use super::messages::{ByteCount, CpuCosts, Direction, Report, SenderState, Side, Transfer, Transport};
 use super::streams::{Flow, Streams};
 use super::workers::{Board, Task};
 use machine::network;
@@ -83,7 +83,7 @@ fn jobs(spec: &Transfer, side: Side) -> Vec<Job> {
 fn crews(spec: &Transfer, place: &Place, jobs: &[Job]) -> Vec<Vec<usize>> {
     let mut crews: Vec<Vec<usize>> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
-        let seat = place.seat(number).filter(|cpus| cpus.len() == 1 && spec.protocol == Protocol::Tcp);
+        let seat = place.seat(number).filter(|cpus| cpus.len() == 1 && spec.protocol == Transport::Tcp);
         let joins = |crew: &&mut Vec<usize>| {
             seat.is_some() && place.seat(crew[0]) == seat && jobs[crew[0]].sends == job.sends
         };
@@ -103,7 +103,7 @@ pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
         sockopt::set_socket_send_buffer_size(&socket, sends as usize).context("cannot set SO_SNDBUF")?;
         sockopt::set_socket_recv_buffer_size(&socket, receives as usize).context("cannot set SO_RCVBUF")?;
     }
-    if spec.protocol == Protocol::Udp {
+    if spec.protocol == Transport::Udp {
         if spec.buffers.is_none() {
             let _ = sockopt::set_socket_recv_buffer_size(&socket, 8 << 20);
         }
@@ -119,7 +119,7 @@ pub fn tune(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
 
 /// Sets what only a connected socket takes.
 pub fn tune_connected(spec: &Transfer, socket: impl AsFd) -> anyhow::Result<()> {
-    if spec.protocol == Protocol::Tcp {
+    if spec.protocol == Transport::Tcp {
         if let Some(name) = &spec.congestion {
             sockopt::set_tcp_congestion(&socket, name)
                 .with_context(|| format!("this kernel does not allow congestion control {name:?}: see net.ipv4.tcp_allowed_congestion_control"))?;
@@ -147,7 +147,7 @@ pub fn run_transfer(
     let tasks = end.fork_tasks()?;
     let counted = end.count_windows(&tasks, pause)?;
     // The other end's last window ends a little later.
-    if spec.protocol == Protocol::Udp || end.jobs.iter().any(|job| job.sends) {
+    if spec.protocol == Transport::Udp || end.jobs.iter().any(|job| job.sends) {
         pause(Duration::from_millis(spec.schedule.window_ms) / 2 + Duration::from_millis(3))?;
     }
     end.board.stop_senders();
@@ -193,7 +193,7 @@ struct Counted {
     handled_s: Option<f64>,
     /// Buffers that sockets threw away.
     thrown_away: Option<f64>,
-    tcp: Option<Sending>,
+    tcp: Option<SenderState>,
 }
 
 impl End<'_> {
@@ -220,12 +220,12 @@ impl End<'_> {
         let socket = |number: &usize| &self.sockets[self.jobs[*number].stream as usize];
         let job = &self.jobs[crew[0]];
         match spec.protocol {
-            Protocol::Tcp => {
+            Transport::Tcp => {
                 let flows = crew.iter().map(|number| Flow::new(socket(number), *number)).collect();
                 let streams = Streams { board, flows, burn };
                 if job.sends { streams.send(spec.bytes) } else { streams.receive(spec.bytes) }
             }
-            Protocol::Udp => {
+            Transport::Udp => {
                 let task = Task { board, number: crew[0], burn };
                 match job.sends {
                     true => task.send(spec, socket(&crew[0]), job.stream),
@@ -236,7 +236,7 @@ impl End<'_> {
     }
 
     /// The sockets that this end sends on, or receives from, by this protocol.
-    fn sockets_of(&self, protocol: Protocol, sends: bool) -> Vec<&OwnedFd> {
+    fn sockets_of(&self, protocol: Transport, sends: bool) -> Vec<&OwnedFd> {
         let own = self.jobs.iter().filter(|job| self.spec.protocol == protocol && job.sends == sends);
         own.map(|job| &self.sockets[job.stream as usize]).collect()
     }
@@ -244,8 +244,8 @@ impl End<'_> {
     /// Counts all windows but those of warming up.
     fn count_windows(&self, tasks: &[Child], pause: Pause) -> anyhow::Result<Counted> {
         let begin = Instant::now();
-        let senders = self.sockets_of(Protocol::Tcp, true);
-        let receivers = self.sockets_of(Protocol::Udp, false);
+        let senders = self.sockets_of(Transport::Tcp, true);
+        let receivers = self.sockets_of(Transport::Udp, false);
         let pids: Vec<u32> = tasks.iter().map(Child::id).collect();
         let (interface, schedule) = (self.place.interface.as_deref(), &self.spec.schedule);
         let handling = packet_cpus(interface);
@@ -282,7 +282,7 @@ impl End<'_> {
             thrown_away: thrown_away(&used, before.thrown_away.as_deref(), now.thrown_away.as_deref())
                 .filter(|_| !receivers.is_empty()),
             used,
-            tcp: sending(&before.tcp, &now.tcp, &senders, elapsed_s),
+            tcp: sender_state(&before.tcp, &now.tcp, &senders, elapsed_s),
         })
     }
 
@@ -300,7 +300,7 @@ impl End<'_> {
         let count =
             |of: fn(&Board, usize) -> u64, sends| self.tasks(sends).map(|task| of(&self.board, task)).sum();
         let wrong = (0..self.jobs.len()).find_map(|task| self.board.wrong(task));
-        let senders = self.sockets_of(Protocol::Tcp, true);
+        let senders = self.sockets_of(Transport::Tcp, true);
         Report {
             sent: count(Board::bytes, true),
             received: count(Board::bytes, false),
@@ -310,8 +310,8 @@ impl End<'_> {
             duplicated: count(Board::duplicated, false),
             drained,
             wrong: wrong.map(|at| match self.spec.protocol {
-                Protocol::Tcp => format!("wrong data arrived at byte {} or soon after", at - 1),
-                Protocol::Udp => format!("message {at} arrived but was never sent"),
+                Transport::Tcp => format!("wrong data arrived at byte {} or soon after", at - 1),
+                Transport::Udp => format!("message {at} arrived but was never sent"),
             }),
             cpu_costs: self.account(&counted),
             marks: counted.marks,
@@ -380,7 +380,7 @@ fn mark(begin: Instant, board: &Board, jobs: &[Job]) -> ByteCount {
 fn drain(spec: &Transfer, board: &Board, jobs: &[Job], pause: Pause) -> anyhow::Result<bool> {
     let begin = Instant::now();
     let longest = Duration::from_secs_f64(spec.schedule.seconds()).clamp(DRAIN[0], DRAIN[1]);
-    if spec.protocol == Protocol::Udp {
+    if spec.protocol == Transport::Udp {
         let all = || (0..jobs.len()).map(|task| board.bytes(task)).sum::<u64>();
         let (mut last, mut since) = (all(), Instant::now());
         while since.elapsed() < QUIET && begin.elapsed() < longest {
@@ -405,7 +405,12 @@ fn told(senders: &[&OwnedFd]) -> Vec<TcpInfo> {
 }
 
 /// What TCP said of the senders since `before`.
-fn sending(before: &[TcpInfo], now: &[TcpInfo], senders: &[&OwnedFd], elapsed: f64) -> Option<Sending> {
+fn sender_state(
+    before: &[TcpInfo],
+    now: &[TcpInfo],
+    senders: &[&OwnedFd],
+    elapsed: f64,
+) -> Option<SenderState> {
     if now.is_empty() || now.len() != before.len() {
         return None;
     }
@@ -424,7 +429,7 @@ fn sending(before: &[TcpInfo], now: &[TcpInfo], senders: &[&OwnedFd], elapsed: f
     };
     let rates: Option<Vec<u64>> = now.iter().map(|info| info.delivery_rate).collect();
     let buffers = senders.iter().filter_map(|socket| sockopt::socket_send_buffer_size(socket).ok());
-    Some(Sending {
+    Some(SenderState {
         retransmits: segments(&|info| Some(info.retransmits)).unwrap_or(0.0),
         duplicates: segments(&|info| info.duplicates),
         rwnd_limited: share(&|info| info.rwnd_limited_us),

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
 
 use super::link::{Link, canonical};
-use super::messages::{Protocol, Reply};
+use super::messages::{Reply, Transport};
 use super::wire::{COOKIE_BYTES, Keys};
 
 /// Data connections of a test are all there by then.
@@ -35,7 +35,7 @@ pub struct DataPort<'a> {
     socket: OwnedFd,
     address: SocketAddr,
     peer: IpAddr,
-    protocol: Protocol,
+    protocol: Transport,
     test: u32,
     keys: Keys,
     tune: &'a Tune<'a>,
@@ -54,7 +54,7 @@ impl<'a> DataPort<'a> {
     pub fn open(
         link: &mut Link,
         port: u16,
-        protocol: Protocol,
+        protocol: Transport,
         test: u32,
         tune: &'a Tune<'a>,
     ) -> anyhow::Result<DataPort<'a>> {
@@ -79,8 +79,8 @@ impl<'a> DataPort<'a> {
     /// The data connections of this many streams, in their order.
     pub fn streams(self, link: &mut Link, count: u32) -> anyhow::Result<Vec<OwnedFd>> {
         match self.protocol {
-            Protocol::Tcp => self.accepted(link, count),
-            Protocol::Udp => self.greeted(link, count),
+            Transport::Tcp => self.accepted(link, count),
+            Transport::Udp => self.greeted(link, count),
         }
     }
 
@@ -259,7 +259,7 @@ pub fn knocks(listener: &impl AsFd) -> bool {
 }
 
 /// A socket that owns this address exclusively; a TCP socket listens.
-fn bound(protocol: Protocol, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
+fn bound(protocol: Transport, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
     let socket = fresh(protocol, address, tune)?;
     let begin = Instant::now();
     loop {
@@ -269,18 +269,18 @@ fn bound(protocol: Protocol, address: SocketAddr, tune: &Tune) -> anyhow::Result
             Err(error) => return Err(error.into()),
         }
     }
-    if protocol == Protocol::Tcp {
+    if protocol == Transport::Tcp {
         rustix::net::listen(&socket, QUEUE)?;
     }
     Ok(socket)
 }
 
 /// One that is not bound yet.
-fn fresh(protocol: Protocol, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
-    let kind = if protocol == Protocol::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
+fn fresh(protocol: Transport, address: SocketAddr, tune: &Tune) -> anyhow::Result<OwnedFd> {
+    let kind = if protocol == Transport::Tcp { SocketType::STREAM } else { SocketType::DGRAM };
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-    if protocol == Protocol::Tcp {
+    if protocol == Transport::Tcp {
         // Connections of the test before may still be on their way out; no two listen all the same.
         sockopt::set_socket_reuseaddr(&socket, true)?;
     }

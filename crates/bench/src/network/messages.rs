@@ -1,5 +1,6 @@
 //! Requests and replies on the control connection of a session, and the limits that a server
-//! enforces for every client. Serialized names are those of protocol version 1 and stay.
+//! enforces for every client. Serialized names are part of the protocol
+//! ([`VERSION`](super::wire::VERSION)) and stay; where the code has a better one, serde renames it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,7 @@ use super::window_schedule::WindowSchedule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Protocol {
+pub enum Transport {
     Tcp,
     Udp,
 }
@@ -22,12 +23,13 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Of a case's parameter; a case without one sends.
-    pub fn of(text: Option<&str>) -> Direction {
+    /// Reads a case's parameter; a case without one sends.
+    pub fn parse(text: Option<&str>) -> Result<Direction, String> {
         match text {
-            Some("receive") => Direction::Receive,
-            Some("both") => Direction::Both,
-            _ => Direction::Send,
+            None | Some("send") => Ok(Direction::Send),
+            Some("receive") => Ok(Direction::Receive),
+            Some("both") => Ok(Direction::Both),
+            Some(other) => Err(format!("unknown direction {other:?}: send, receive or both")),
         }
     }
 }
@@ -39,12 +41,12 @@ pub enum Side {
     Server,
 }
 
-/// Data for a while over fresh connections.
+/// A test that transfers data for a while over new connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Number of the test in its session; data of an earlier test is rejected by it.
+    /// Number of the test in its session, so that data of an earlier test is rejected.
     pub test: u32,
-    pub protocol: Protocol,
+    pub protocol: Transport,
     pub direction: Direction,
     pub streams: u32,
     /// Size of a message, bytes.
@@ -54,21 +56,22 @@ pub struct Transfer {
     /// Bits per second in each direction, all streams together.
     pub rate: Option<f64>,
     pub congestion: Option<String>,
-    /// Requested socket buffers of the sender and of the receiver, bytes.
+    /// Requested socket buffers, bytes: `[sender, receiver]`, whichever end sends.
     pub buffers: Option<[u32; 2]>,
-    /// Share of time (0 to 0.9) that the client and the server burn CPU.
+    /// Share of time (0 to 0.9) for which an end burns CPU, to simulate load: `[client, server]`.
     pub burn: [f64; 2],
     /// CPUs of the server's tasks, round-robin; empty: the server chooses.
     pub cpus: Vec<u32>,
     /// Whether a TCP ping-pong connection runs during the transfer.
-    pub echo: bool,
+    #[serde(rename = "echo")]
+    pub ping_pong: bool,
 }
 
-/// A test in which each message is answered before the next is sent.
+/// A test of ping-pong messages or of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PingPong {
+pub struct SmallTest {
     pub test: u32,
-    pub protocol: Protocol,
+    pub protocol: Transport,
     pub congestion: Option<String>,
     pub cpus: Vec<u32>,
 }
@@ -78,11 +81,12 @@ pub struct PingPong {
 pub enum Request {
     Describe,
     Transfer(Transfer),
+    /// Each message is answered before the next is sent.
     #[serde(rename = "echo")]
-    PingPong(PingPong),
+    PingPong(SmallTest),
     /// A test of connections: each is accepted, gets one byte and is closed.
     #[serde(rename = "greet")]
-    Connect(PingPong),
+    Connect(SmallTest),
     /// Starts the test that was prepared.
     Go,
     /// Ends the running test.
@@ -132,7 +136,7 @@ pub struct Report {
     #[serde(rename = "account")]
     pub cpu_costs: CpuCosts,
     /// TCP state of the connections that this end sends over.
-    pub tcp: Option<Sending>,
+    pub tcp: Option<SenderState>,
     /// Receive buffer of the connections that it receives over, bytes.
     pub receive_buffer: Option<f64>,
     pub congestion: Option<String>,
@@ -140,27 +144,34 @@ pub struct Report {
     pub cpus: Vec<u32>,
 }
 
-/// CPU costs of the counted windows; shares are 0 to 1.
+/// CPU costs of the counted windows, as shares (0 to 1) of their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCosts {
+    /// CPU time of the tasks, of the time of all their CPUs.
     pub busy: Option<f64>,
+    /// Soft interrupts on these CPUs, or on the busiest CPU that handles packets if that is more.
     pub softirq: Option<f64>,
-    /// Time that tasks waited for a CPU.
+    /// Time that tasks waited for a CPU, the mean of all tasks.
     pub wait: Option<f64>,
+    /// Time for which a CPU quota stopped the tasks.
     pub throttled: Option<f64>,
     /// Dropped packets and messages per second.
     pub drops: Option<f64>,
 }
 
-/// TCP state of the senders over the counted windows: sums and means of all streams.
+/// TCP state of the senders over the counted windows, from the kernel's tcp_info: sums and means
+/// of all streams. Shares are 0 to 1 of the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sending {
+pub struct SenderState {
     /// Retransmitted packets per second.
     pub retransmits: f64,
     /// Retransmitted packets per second that had already arrived.
     pub duplicates: Option<f64>,
+    /// Share for which the receive window held the sender back.
     pub rwnd_limited: Option<f64>,
+    /// Share for which the send buffer did.
     pub sndbuf_limited: Option<f64>,
+    /// Share with unacknowledged data (tcpi_busy_time).
     pub busy: Option<f64>,
     /// Congestion window, segments.
     pub cwnd: f64,
@@ -173,25 +184,26 @@ pub struct Sending {
 }
 
 pub const MAX_STREAMS: u32 = 128;
+const MAX_WINDOWS: usize = 500;
 /// Longest test, ms.
 const LONGEST_MS: u64 = 60_000;
-const MAX_WINDOWS: usize = 500;
 
 impl Transfer {
     /// An error that names the limit which the request exceeds.
     pub fn check(&self) -> Result<(), String> {
-        let largest = if self.protocol == Protocol::Udp { 65_507 } else { 1 << 20 };
+        let largest = if self.protocol == Transport::Udp { 65_507 } else { 1 << 20 };
         let WindowSchedule { window_ms, warm_up, count } = self.schedule;
         let windows = warm_up.saturating_add(count);
         let share = |value: f64| (0.0..=0.9).contains(&value);
         let bounds = [
             ((1..=MAX_STREAMS).contains(&self.streams), "1–128 streams"),
             ((16..=largest).contains(&self.bytes), "messages of 16 bytes to 1 MiB, over UDP to 65,507 bytes"),
+            // Printed texts call windows samples.
             (window_ms > 0 && count > 0 && windows <= MAX_WINDOWS, "1–500 samples"),
             (window_ms.saturating_mul(windows as u64) <= LONGEST_MS, "a test of 60 s"),
             (self.rate.is_none_or(|rate| (1e3..=1e13).contains(&rate)), "a rate of 1 kbit/s to 10 Tbit/s"),
             (self.burn.into_iter().all(share), "90 % of the time for burning CPU"),
-            (!self.echo || self.protocol == Protocol::Tcp, "a ping-pong connection with TCP only"),
+            (!self.ping_pong || self.protocol == Transport::Tcp, "a ping-pong connection with TCP only"),
             (
                 self.buffers.is_none_or(|sizes| sizes.into_iter().all(|size| size <= 1 << 30)),
                 "buffers of 1 GiB",
@@ -204,7 +216,7 @@ impl Transfer {
     }
 }
 
-impl PingPong {
+impl SmallTest {
     pub fn check(&self) -> Result<(), String> {
         check_name(self.congestion.as_deref())
     }
@@ -227,7 +239,7 @@ mod tests {
     pub fn transfer() -> Transfer {
         Transfer {
             test: 1,
-            protocol: Protocol::Tcp,
+            protocol: Transport::Tcp,
             direction: Direction::Send,
             streams: 1,
             bytes: 4096,
@@ -237,14 +249,14 @@ mod tests {
             buffers: None,
             burn: [0.0; 2],
             cpus: Vec::new(),
-            echo: false,
+            ping_pong: false,
         }
     }
 
     #[test]
     fn a_server_has_bounds() {
         assert_eq!(transfer().check(), Ok(()));
-        let udp = Transfer { protocol: Protocol::Udp, bytes: 65_508, ..transfer() };
+        let udp = Transfer { protocol: Transport::Udp, bytes: 65_508, ..transfer() };
         let hour = WindowSchedule { window_ms: u64::MAX, warm_up: usize::MAX, count: 2 };
         for wrong in [
             Transfer { streams: 0, ..transfer() },
@@ -262,6 +274,13 @@ mod tests {
         ] {
             assert!(wrong.check().is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn an_unknown_direction_is_an_error() {
+        assert_eq!(Direction::parse(None), Ok(Direction::Send));
+        assert_eq!(Direction::parse(Some("both")), Ok(Direction::Both));
+        assert!(Direction::parse(Some("sideways")).is_err_and(|why| why.contains("sideways")));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use super::DEPTHS;
 use super::client::Peer;
-use super::messages::Protocol;
+use super::messages::Transport;
 use super::trips::{
     MESSAGE, ProcessCost, TICK, control_of, emit_accounts, emit_latencies, message, patiently, text,
 };
@@ -23,7 +23,7 @@ pub fn request(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let schedule = WindowSchedule::of(sampler.windows(), case);
     for depth in DEPTHS {
-        let socket = peer.echo(Protocol::Tcp, text(case, ids::param::CONGESTION))?;
+        let socket = peer.echo(Transport::Tcp, text(case, ids::param::CONGESTION))?;
         sampler.facts().variant = control_of(&socket);
         let own = ProcessCost::start(&peer.place);
         let mut flight = Flight::begin(&socket, depth, sampler.clock())?;

@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 use super::conduct::{Place, run_transfer, tune, tune_connected};
 use super::door::DataPort;
 use super::link::Link;
-use super::messages::{CpuCosts, PingPong, Protocol, Reply, Report, Request, Side, Transfer};
+use super::messages::{CpuCosts, Reply, Report, Request, Side, SmallTest, Transfer, Transport};
 use model::CpuSet;
 use sys::affinity;
 use sys::counters::NetworkCounters;
@@ -81,8 +81,8 @@ fn transfer(link: &mut Link, host: &Host, spec: &Transfer) -> anyhow::Result<()>
     let place = host.placed(&spec.cpus);
     let tuned = |socket: &OwnedFd| tune(spec, socket);
     let door = DataPort::open(link, host.port, spec.protocol, spec.test, &tuned)?;
-    let mut sockets = door.streams(link, spec.streams + u32::from(spec.echo))?;
-    let echo = if spec.echo { sockets.pop() } else { None };
+    let mut sockets = door.streams(link, spec.streams + u32::from(spec.ping_pong))?;
+    let echo = if spec.ping_pong { sockets.pop() } else { None };
     for socket in &sockets {
         tune_connected(spec, socket)?;
     }
@@ -114,11 +114,11 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn echo(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
+fn echo(link: &mut Link, host: &Host, spec: &SmallTest) -> anyhow::Result<()> {
     spec.check().map_err(anyhow::Error::msg)?;
     let door = DataPort::open(link, host.port, spec.protocol, spec.test, &untuned)?;
     let socket = door.streams(link, 1)?.pop().context("no connection arrived")?;
-    if spec.protocol == Protocol::Tcp {
+    if spec.protocol == Transport::Tcp {
         sockopt::set_tcp_nodelay(&socket, true).context("cannot set TCP_NODELAY")?;
         if let Some(name) = &spec.congestion {
             sockopt::set_tcp_congestion(&socket, name)
@@ -126,7 +126,7 @@ fn echo(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
         }
     }
     // Over UDP it may come once more.
-    let greeting = (spec.protocol == Protocol::Udp).then(|| link.keys.cookie(spec.test, 0));
+    let greeting = (spec.protocol == Transport::Udp).then(|| link.keys.cookie(spec.test, 0));
     beside(link, &host.placed(&spec.cpus), || send_back(&socket, greeting.as_ref().map(|cookie| &cookie[..])))
 }
 
@@ -154,8 +154,8 @@ fn send_back(socket: &OwnedFd, greeting: Option<&[u8]>) -> i32 {
     }
 }
 
-fn greet(link: &mut Link, host: &Host, spec: &PingPong) -> anyhow::Result<()> {
-    let door = DataPort::open(link, host.port, Protocol::Tcp, spec.test, &untuned)?;
+fn greet(link: &mut Link, host: &Host, spec: &SmallTest) -> anyhow::Result<()> {
+    let door = DataPort::open(link, host.port, Transport::Tcp, spec.test, &untuned)?;
     beside(link, &host.placed(&spec.cpus), || {
         loop {
             match door.anybody() {

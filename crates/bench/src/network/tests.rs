@@ -64,7 +64,7 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
     // A receiver that has a tenth of its time, and a buffer of a few segmented ones.
     let spec = messages::Transfer {
         test: 0,
-        protocol: messages::Protocol::Udp,
+        protocol: messages::Transport::Udp,
         direction: messages::Direction::Send,
         streams: 1,
         bytes: 1472,
@@ -74,7 +74,7 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
         buffers: Some([1 << 20, 200_000]),
         burn: [0.0, 0.9],
         cpus: Vec::new(),
-        echo: false,
+        ping_pong: false,
     };
     let outcome = peer.prepare(spec).and_then(|prepared| prepared.run()).expect("a transfer");
     let told: std::collections::BTreeMap<MetricId, f64> = outcome.beside().into_iter().collect();

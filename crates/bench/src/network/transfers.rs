@@ -6,7 +6,7 @@ use model::vocabulary::network as ids;
 use model::vocabulary::{MetricId, ParamId};
 
 use super::client::{Outcome, Peer};
-use super::messages::{ByteCount, Direction, Protocol, Report, Sending, Transfer};
+use super::messages::{ByteCount, Direction, Report, SenderState, Transfer, Transport};
 use super::metrics::*;
 use super::way::{Route, USUAL_DATAGRAM};
 use super::window_schedule::WindowSchedule;
@@ -14,14 +14,14 @@ use crate::Sampler;
 use model::Case;
 
 /// What a case asks for in all its transfers.
-pub fn wanted(case: &Case, sampler: &Sampler, way: Route) -> Transfer {
+pub fn wanted(case: &Case, sampler: &Sampler, way: Route) -> anyhow::Result<Transfer> {
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
     let number = |name: ParamId| case.params.get(name).and_then(|value| value.number());
     let udp = case.bench == ids::UDP;
-    Transfer {
+    Ok(Transfer {
         test: 0,
-        protocol: if udp { Protocol::Udp } else { Protocol::Tcp },
-        direction: Direction::of(text(ids::param::DIRECTION)),
+        protocol: if udp { Transport::Udp } else { Transport::Tcp },
+        direction: Direction::parse(text(ids::param::DIRECTION)).map_err(anyhow::Error::msg)?,
         streams: number(ids::param::STREAMS).map_or(1, |streams| streams as u32),
         bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { USUAL_MESSAGE },
         schedule: WindowSchedule::on(sampler.windows(), case, way.round_trip),
@@ -30,8 +30,8 @@ pub fn wanted(case: &Case, sampler: &Sampler, way: Route) -> Transfer {
         buffers: None,
         burn: [0.0; 2],
         cpus: Vec::new(),
-        echo: false,
-    }
+        ping_pong: false,
+    })
 }
 
 pub const USUAL_MESSAGE: u32 = 128 << 10;
@@ -39,7 +39,7 @@ pub const USUAL_MESSAGE: u32 = 128 << 10;
 /// The rows `network.tcp` and `network.udp`.
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let usual = wanted(case, sampler, peer.way());
+    let usual = wanted(case, sampler, peer.way())?;
     for at in super::transfer_points(case) {
         let of = |name: ParamId, usual: u32| {
             at.get(name)
@@ -161,14 +161,14 @@ impl Outcome {
             (ids::metric::REMOTE_DROPS, remote.drops),
         ];
         let (senders, receivers) = self.ends();
-        if let Some(sending) = senders.first().and_then(|sender| sender.tcp) {
-            told.extend(of_sender(&sending));
+        if let Some(state) = senders.first().and_then(|sender| sender.tcp) {
+            told.extend(sender_metrics(&state));
         }
         told.push((
             ids::metric::RECEIVE_BUFFER,
             receivers.first().and_then(|receiver| receiver.receive_buffer),
         ));
-        if self.spec.protocol == Protocol::Udp {
+        if self.spec.protocol == Transport::Udp {
             told.extend(self.of_datagrams(&senders, &receivers));
         }
         told.into_iter()
@@ -198,18 +198,18 @@ impl Outcome {
     }
 }
 
-fn of_sender(sending: &Sending) -> [(MetricId, Option<f64>); 10] {
+fn sender_metrics(state: &SenderState) -> [(MetricId, Option<f64>); 10] {
     [
-        (ids::metric::RETRANSMITS, Some(sending.retransmits)),
-        (ids::metric::DUPLICATES, sending.duplicates),
-        (ids::metric::RWND_LIMITED, sending.rwnd_limited),
-        (ids::metric::SNDBUF_LIMITED, sending.sndbuf_limited),
-        (ids::metric::SENDER_LIMITED_BUSY, sending.busy),
-        (ids::metric::CWND, Some(sending.cwnd)),
-        (ids::metric::RTT, Some(sending.rtt_us)),
-        (ids::metric::RTT_MIN, sending.rtt_min_us),
-        (ids::metric::DELIVERY_RATE, sending.delivery_rate.map(|bits| bits / 1e9)),
-        (ids::metric::SEND_BUFFER, sending.send_buffer),
+        (ids::metric::RETRANSMITS, Some(state.retransmits)),
+        (ids::metric::DUPLICATES, state.duplicates),
+        (ids::metric::RWND_LIMITED, state.rwnd_limited),
+        (ids::metric::SNDBUF_LIMITED, state.sndbuf_limited),
+        (ids::metric::SENDER_LIMITED_BUSY, state.busy),
+        (ids::metric::CWND, Some(state.cwnd)),
+        (ids::metric::RTT, Some(state.rtt_us)),
+        (ids::metric::RTT_MIN, state.rtt_min_us),
+        (ids::metric::DELIVERY_RATE, state.delivery_rate.map(|bits| bits / 1e9)),
+        (ids::metric::SEND_BUFFER, state.send_buffer),
     ]
 }
 

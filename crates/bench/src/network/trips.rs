@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::client::Peer;
 use super::conduct::Place;
-use super::messages::{CpuCosts, Protocol, Transfer};
+use super::messages::{CpuCosts, Transfer, Transport};
 use super::transfers::wanted;
 use super::window_schedule::{MIN_TRIPS, WindowSchedule};
 use crate::{Sampler, backed, check_answer, histogram, median};
@@ -35,7 +35,7 @@ const LOST_AT_ONCE: u64 = 20;
 /// Messages that go to and fro, one at a time.
 struct Trips<'s> {
     socket: &'s OwnedFd,
-    protocol: Protocol,
+    protocol: Transport,
     clock: Clock,
     number: u64,
     /// ns, in their order, and when each began, by the clock.
@@ -46,7 +46,7 @@ struct Trips<'s> {
 }
 
 impl<'s> Trips<'s> {
-    fn new(socket: &'s OwnedFd, protocol: Protocol, clock: Clock) -> anyhow::Result<Trips<'s>> {
+    fn new(socket: &'s OwnedFd, protocol: Transport, clock: Clock) -> anyhow::Result<Trips<'s>> {
         let _ticks = Ticks::start(TICK).context("cannot start a timer")?;
         let (latencies, begins) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
         Ok(Trips { socket, protocol, clock, number: 0, latencies, begins, lost: 0, _ticks })
@@ -116,7 +116,7 @@ impl<'s> Trips<'s> {
                 Ok(count) if count == message.len() => return Ok(()),
                 Ok(count) => bail!("{count} bytes of a message of {} were sent", message.len()),
                 Err(Errno::INTR) => {}
-                Err(Errno::CONNREFUSED | Errno::NOBUFS) if self.protocol == Protocol::Udp => return Ok(()),
+                Err(Errno::CONNREFUSED | Errno::NOBUFS) if self.protocol == Transport::Udp => return Ok(()),
                 Err(error) => return Err(error).context("the other end closed the connection"),
             }
         }
@@ -128,22 +128,22 @@ impl<'s> Trips<'s> {
         let (mut have, mut ticks) = (0, 0);
         loop {
             match rustix::net::recv(self.socket, &mut buffer[have..], RecvFlags::empty()) {
-                Ok((_, 0)) if self.protocol == Protocol::Tcp => bail!("the other end closed the connection"),
+                Ok((_, 0)) if self.protocol == Transport::Tcp => bail!("the other end closed the connection"),
                 Ok((_, count)) => have += count,
                 Err(Errno::INTR) => {
                     ticks += 1;
                     match self.protocol {
-                        Protocol::Udp if ticks > LOST_TICKS => return Ok(false),
-                        Protocol::Tcp if ticks > PATIENCE_TICKS => {
+                        Transport::Udp if ticks > LOST_TICKS => return Ok(false),
+                        Transport::Tcp if ticks > PATIENCE_TICKS => {
                             bail!("the other end no longer answers")
                         }
                         _ => {}
                     }
                 }
-                Err(Errno::CONNREFUSED) if self.protocol == Protocol::Udp => {}
+                Err(Errno::CONNREFUSED) if self.protocol == Transport::Udp => {}
                 Err(error) => return Err(error).context("the other end closed the connection"),
             }
-            if have < MESSAGE && (self.protocol == Protocol::Tcp || have == 0) {
+            if have < MESSAGE && (self.protocol == Transport::Tcp || have == 0) {
                 continue;
             }
             if buffer == *message {
@@ -154,7 +154,7 @@ impl<'s> Trips<'s> {
                 buffer[0], buffer[1], buffer[2], buffer[3], buffer[4], buffer[5], buffer[6], buffer[7],
             ]);
             let late =
-                self.protocol == Protocol::Udp && number < self.number && buffer == self::message(number);
+                self.protocol == Transport::Udp && number < self.number && buffer == self::message(number);
             check_answer(late, || format!("the answer is not message {}", self.number))?;
             have = 0;
         }
@@ -254,11 +254,11 @@ pub(super) fn text(case: &Case, name: ParamId) -> Option<&str> {
 pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
     let protocol =
-        if text(case, ids::param::PROTOCOL) == Some("udp") { Protocol::Udp } else { Protocol::Tcp };
+        if text(case, ids::param::PROTOCOL) == Some("udp") { Transport::Udp } else { Transport::Tcp };
     let (warm_up, counted) = spans(WindowSchedule::of(sampler.windows(), case));
     let socket = peer.echo(protocol, text(case, ids::param::CONGESTION))?;
     // None over UDP.
-    sampler.facts().variant = (protocol == Protocol::Tcp).then(|| control_of(&socket)).flatten();
+    sampler.facts().variant = (protocol == Transport::Tcp).then(|| control_of(&socket)).flatten();
     let mut trips = Trips::new(&socket, protocol, sampler.clock())?;
     trips.run_for(warm_up)?;
     trips.forget();
@@ -267,7 +267,7 @@ pub fn round_trip(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let local = own.account();
     trips.emit(sampler)?;
     let ns = counted.as_nanos() as f64;
-    if protocol == Protocol::Udp {
+    if protocol == Transport::Udp {
         let all = trips.lost + trips.latencies.len() as u64;
         sampler.value(Params::new(), ids::metric::LOSS, trips.lost as f64 / all as f64, ns)?;
     }
@@ -343,7 +343,7 @@ pub(super) fn patiently<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> i
 
 pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let mut peer = Peer::of(case, sampler.secret())?;
-    let spec = Transfer { echo: true, ..wanted(case, sampler, peer.way()) };
+    let spec = Transfer { ping_pong: true, ..wanted(case, sampler, peer.way())? };
     // On a CPU apart from the load if there is one.
     if let Some(seat) = &peer.place.messages {
         affinity::pin(seat).with_context(|| format!("cannot pin to CPUs {seat}"))?;
@@ -354,11 +354,11 @@ pub fn loaded(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let clock = sampler.clock();
     let (warm_up, _) = spans(WindowSchedule::of(sampler.windows(), case));
     let (_, counted) = spans(spec.schedule);
-    let mut idle = Trips::new(&socket, Protocol::Tcp, clock)?;
+    let mut idle = Trips::new(&socket, Transport::Tcp, clock)?;
     idle.run_for(warm_up)?;
     idle.forget();
     idle.run_counted(counted)?;
-    let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Protocol::Tcp, clock)? };
+    let mut trips = Trips { number: idle.number, ..Trips::new(&socket, Transport::Tcp, clock)? };
     let idle_us = idle.median_us();
     drop(idle);
     let whole =
@@ -401,7 +401,7 @@ mod tests {
     fn what_began_before_or_ended_after_the_counted_time_is_dropped() {
         let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("a pair");
         let socket = OwnedFd::from(socket);
-        let mut trips = Trips::new(&socket, Protocol::Tcp, Clock::Raw).expect("trips");
+        let mut trips = Trips::new(&socket, Transport::Tcp, Clock::Raw).expect("trips");
         // A start of 100 ms with long trips, 100 ms that are counted, and what came after.
         for (begin_ms, took_ms) in [(0, 60), (60, 50), (110, 7), (150, 9), (195, 4), (198, 30), (230, 1)] {
             trips.begins.push(f64::from(begin_ms) * 1e6);

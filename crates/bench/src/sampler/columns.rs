@@ -64,8 +64,9 @@ impl Columns {
         self.steal_ms.push(minus(after.steal_ms, before.steal_ms).filter(|_| stayed));
     }
 
-    /// Reads what the core is like right now, after a sample.
-    pub fn look_at_core(&mut self, clock: Clock) {
+    /// Measures the clock of the core and its cycles per taken branch, right after a sample: these
+    /// show at which clock it ran, and whether an SMT sibling shared the core.
+    pub fn probe_core(&mut self, clock: Clock) {
         let ghz = core_clock_ghz(clock);
         self.clock_ghz.push(Some(ghz));
         self.fetch_cycles.push(Some(fetch_cycles(clock, ghz)));

@@ -1,5 +1,6 @@
-//! A run's sweep, evaluated: for each facet the fitted surface of the target and of the response,
-//! the covariates of the same passes, and the Pareto front of both.
+//! Evaluates a run's sweep: for each facet the fitted surface of the target (the metric to improve)
+//! and of the response (a second metric, usually a latency, that must not get worse), the
+//! covariates of the same passes, and the Pareto front of both.
 
 pub mod advice;
 pub mod curve;
@@ -14,7 +15,7 @@ use stats::order::{Interval, median};
 use stats::ranks::spearman;
 use stats::sweep::grid_data::{GridData, cell_of, grid_data, is_of};
 use stats::sweep::{
-    Advice, Hypothesis, Level, Observation, ParetoPoint, Surface, TestResult, advice, pareto, surface,
+    Advice, Hypothesis, Level, Observation, ParetoPoint, Surface, TestResult, pareto, surface,
 };
 
 /// The evaluated sweep of a run.
@@ -47,13 +48,14 @@ pub struct MetricGrid<'a> {
     pub grid_data: GridData<'a>,
     /// The core clock to which all observations were scaled, GHz ([`GridData::clock`]).
     pub clock: Option<f64>,
-    /// The cell of the setting before the sweep; equal to `cells` if that setting is no cell.
+    /// Where `medians`, `judged` and the surface's levels have the setting before the sweep: at a
+    /// cell of the grid, or after all cells (at index `cells`) if the grid lacks that setting.
     pub control: usize,
-    /// The median of each cell in the metric's unit, and last that of the control if it is no cell.
+    /// The median of each cell in the metric's unit; after the cells the control if it is no cell.
     pub medians: Vec<Option<f64>>,
     /// `hackbench: wall time`.
     pub title: String,
-    /// The series of each cell, and last that of the control if it is no cell.
+    /// The series of each cell; after the cells that of the control if it is no cell.
     pub judged: Vec<Option<&'a Judged>>,
     /// Other metrics of the same passes.
     pub covariates: Vec<Covariate<'a>>,
@@ -64,83 +66,100 @@ pub struct MetricGrid<'a> {
 /// Another metric of the same passes, such as a count of context switches.
 pub struct Covariate<'a> {
     pub metric: &'a Metric,
-    pub looks: Vec<Observation>,
+    pub observations: Vec<Observation>,
     pub medians: Vec<Option<f64>>,
     /// Rank correlation (Spearman) of its cells' medians with those of the target; `None` with
     /// fewer than [`MIN_CELLS`] cells or without any difference.
     pub correlation: Option<f64>,
 }
 
-/// The series of one benchmark in one facet with the cell of each.
-type Cells<'a> = Vec<(usize, &'a Judged)>;
+/// Series of one facet, each with its cell.
+type SeriesOfCells<'a> = Vec<(usize, &'a Judged)>;
+
+/// A rank correlation (Spearman) of a covariate with the target over the visits of some cells.
+pub struct VisitCorrelation {
+    pub rho: f64,
+    pub visits: usize,
+}
+
+impl VisitCorrelation {
+    fn words(&self) -> String {
+        format!("rank correlation {:.2} over {} passes", self.rho, self.visits)
+    }
+}
 
 /// The smallest rank correlation that is named as a relation, over at least [`MIN_CELLS`] cells.
 pub const MIN_RHO: f64 = 0.7;
 const MIN_CELLS: usize = 5;
-/// Passes that a region needs for the same.
+/// Passes that a region of cells needs for a rank correlation over them.
 const MIN_VISITS: usize = 8;
 /// An effect of a knob up to this size (10 %, as a logarithm) does not matter.
 const NEGLIGIBLE_LOG_EFFECT: f64 = 0.1;
 
 /// `None`: the run is no sweep.
-pub fn swept<'a>(evidence: &Evidence<'a>) -> Option<EvaluatedSweep<'a>> {
+pub fn evaluate_sweep<'a>(evidence: &Evidence<'a>) -> Option<EvaluatedSweep<'a>> {
     let sweep = evidence.run.header.sweep.as_ref()?;
     let facets = sweep.facet_values().into_iter().filter_map(|values| {
-        let target = charted(sweep, &values, &sweep.target, evidence)?;
-        let response = sweep.response.as_ref().and_then(|of| charted(sweep, &values, of, evidence));
-        let front = response.as_ref().map_or(Vec::new(), |response| front(&target, response));
-        let of = |charted: &MetricGrid| advice((&charted.grid_data.question(), &charted.surface), None);
-        let advice = match &response {
-            None => of(&target),
-            Some(response) => advice(
-                (&target.grid_data.question(), &target.surface),
-                Some((&response.grid_data.question(), &response.surface)),
-            ),
-        };
+        let target = metric_grid(sweep, &values, &sweep.target, evidence)?;
+        let response =
+            sweep.response.as_ref().and_then(|measure| metric_grid(sweep, &values, measure, evidence));
+        let front = response.as_ref().map_or(Vec::new(), |response| pareto_front(&target, response));
+        let response_question = response.as_ref().map(|response| response.grid_data.question());
+        let advice = stats::sweep::advice(
+            (&target.grid_data.question(), &target.surface),
+            response_question.as_ref().zip(response.as_ref().map(|response| &response.surface)),
+        );
         Some(Facet { label: sweep.facet_words(&values), values, target, response, front, advice })
     });
     Some(EvaluatedSweep { sweep, facets: facets.collect(), spent_s: evidence.run.measured_ms() / 1e3 })
 }
 
-fn charted<'a>(
+fn metric_grid<'a>(
     sweep: &'a Sweep,
     facet: &[String],
     measure: &'a Measure,
     evidence: &Evidence<'a>,
 ) -> Option<MetricGrid<'a>> {
     let (run, series) = (evidence.run, evidence.series);
-    let of_bench: Cells = series
+    let of_bench: SeriesOfCells = series
         .iter()
         .filter(|judged| judged.series.case.bench == measure.bench.as_str())
         .filter_map(|judged| Some((cell_of(sweep, facet, &judged.series)?, judged)))
         .collect();
-    let is_it = |judged: &Judged| is_of(measure, &judged.series);
-    let own: Cells = of_bench.iter().filter(|(_, judged)| is_it(judged)).copied().collect();
-    let of_own: Vec<_> = own.iter().map(|(cell, judged)| (*cell, &judged.series)).collect();
-    let clock = (evidence.clock, evidence.machine);
-    let grid_data = grid_data(sweep, facet, measure, &of_own, clock, run.header.seed)?;
+    let is_measured = |judged: &Judged| is_of(measure, &judged.series);
+    let measured: SeriesOfCells =
+        of_bench.iter().filter(|(_, judged)| is_measured(judged)).copied().collect();
+    let measured_series: Vec<_> = measured.iter().map(|(cell, judged)| (*cell, &judged.series)).collect();
+    let clock_and_machine = (evidence.clock, evidence.machine);
+    let grid_data = grid_data(sweep, facet, measure, &measured_series, clock_and_machine, run.header.seed)?;
     let surface = surface(&grid_data.question())?;
     let (clock, control, metric, cells) =
         (grid_data.clock, grid_data.control, grid_data.metric, grid_data.shape.cells());
-    let all = surface.levels.len();
+    let cells_and_control = surface.levels.len();
     let bench = run.header.catalogue.iter().find(|title| title.id == measure.bench);
     let title = bench.map_or(measure.bench.as_str(), |title| &title.title);
     let title = format!("{title}: {}", metric.title);
-    let medians = medians_of_cells(&own, all);
+    let medians = medians_of_cells(&measured, cells_and_control);
     let mut covariates: Vec<Covariate> = Vec::new();
     for (_, judged) in &of_bench {
-        let other = &judged.series.metric;
-        if is_it(judged) || covariates.iter().any(|known| known.metric.name == other.name) {
+        let covariate = &judged.series.metric;
+        if is_measured(judged) || covariates.iter().any(|known| known.metric.name == covariate.name) {
             continue;
         }
-        let same = of_bench.iter().filter(|(_, judged)| judged.series.metric.name == other.name).copied();
-        let same: Cells = same.collect();
-        let own = medians_of_cells(&same, all);
-        let correlation = correlation(&medians, &own);
-        covariates.push(Covariate { metric: other, looks: looks(&same), medians: own, correlation });
+        let is_covariate = |judged: &Judged| judged.series.metric.name == covariate.name;
+        let of_covariate: SeriesOfCells =
+            of_bench.iter().filter(|(_, judged)| is_covariate(judged)).copied().collect();
+        let covariate_medians = medians_of_cells(&of_covariate, cells_and_control);
+        covariates.push(Covariate {
+            metric: covariate,
+            observations: observations(&of_covariate),
+            correlation: correlation(&medians, &covariate_medians),
+            medians: covariate_medians,
+        });
     }
-    let series_of = |wanted: usize| own.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
-    let judged = (0..all).map(series_of).collect();
+    let series_of =
+        |wanted: usize| measured.iter().find(|(cell, _)| *cell == wanted).map(|(_, judged)| *judged);
+    let judged = (0..cells_and_control).map(series_of).collect();
     Some(MetricGrid {
         measure,
         metric,
@@ -156,9 +175,9 @@ fn charted<'a>(
     })
 }
 
-/// The observations of each cell: the median of each process.
-fn looks(cells: &Cells) -> Vec<Observation> {
-    let each = cells.iter().flat_map(|(cell, judged)| {
+/// The observations of each cell: the median of each visit (in stats a `Process`).
+fn observations(series: &SeriesOfCells) -> Vec<Observation> {
+    let each = series.iter().flat_map(|(cell, judged)| {
         judged.series.processes.iter().filter_map(move |process| {
             let value = median(&process.values)?;
             Some(Observation { cell: *cell, pass: process.pass, at: process.at_ms, value })
@@ -167,39 +186,45 @@ fn looks(cells: &Cells) -> Vec<Observation> {
     each.collect()
 }
 
-/// The median over the processes of each cell.
-fn medians_of_cells(cells: &Cells, all: usize) -> Vec<Option<f64>> {
-    let of = |wanted: usize| {
-        let own = cells.iter().filter(|(cell, _)| *cell == wanted);
-        let values = own.flat_map(|(_, judged)| judged.series.processes.iter());
-        median(&values.filter_map(|process| median(&process.values)).collect::<Vec<f64>>())
+/// The median over the visits of each cell.
+fn medians_of_cells(series: &SeriesOfCells, cells_and_control: usize) -> Vec<Option<f64>> {
+    let median_of = |wanted: usize| {
+        let of_cell = series.iter().filter(|(cell, _)| *cell == wanted);
+        let processes = of_cell.flat_map(|(_, judged)| judged.series.processes.iter());
+        median(&processes.filter_map(|process| median(&process.values)).collect::<Vec<f64>>())
     };
-    (0..all).map(of).collect()
+    (0..cells_and_control).map(median_of).collect()
 }
 
-fn correlation(one: &[Option<f64>], other: &[Option<f64>]) -> Option<f64> {
-    let both = one.iter().zip(other).filter_map(|(one, other)| Some((*one.as_ref()?, *other.as_ref()?)));
-    let (one, other): (Vec<f64>, Vec<f64>) = both.unzip();
-    let differ = other.iter().any(|value| *value != other[0]);
-    (one.len() >= MIN_CELLS && differ).then(|| spearman(&one, &other).map(|found| found.rho)).flatten()
+/// Of the cells for which both are known; `None` if the covariate is the same in all of them.
+fn correlation(target: &[Option<f64>], covariate: &[Option<f64>]) -> Option<f64> {
+    let both = target.iter().zip(covariate).filter_map(|(target, covariate)| (*target).zip(*covariate));
+    let (target, covariate): (Vec<f64>, Vec<f64>) = both.unzip();
+    let differs = covariate.iter().any(|value| *value != covariate[0]);
+    (target.len() >= MIN_CELLS && differs)
+        .then(|| spearman(&target, &covariate).map(|found| found.rho))
+        .flatten()
 }
 
-fn front(target: &MetricGrid, response: &MetricGrid) -> Vec<usize> {
+fn pareto_front(target: &MetricGrid, response: &MetricGrid) -> Vec<usize> {
     let sides = [target.metric.better, response.metric.better];
     if sides.contains(&Better::Neither) || !(target.surface.matters.yes || response.surface.matters.yes) {
         return Vec::new();
     }
-    let spot = |(cell, (one, other)): (usize, (&Option<Level>, &Option<Level>))| {
-        let both = [one.as_ref()?, other.as_ref()?];
-        // The error of the level alone: relative to the control, the control would have none.
-        let around = |level: &Level| {
-            let half = 1.96 * level.error;
-            Interval { low: level.ln - half, high: level.ln + half }
-        };
-        Some(ParetoPoint { cell, values: both.map(|level| level.ln), intervals: both.map(around) })
+    let point = |(cell, (target, response)): (usize, (&Option<Level>, &Option<Level>))| {
+        let both = [target.as_ref()?, response.as_ref()?];
+        let values = both.map(|level| level.ln);
+        Some(ParetoPoint { cell, values, intervals: both.map(interval_of_level) })
     };
     let levels = target.surface.levels.iter().zip(&response.surface.levels).take(target.cells);
-    pareto(&levels.enumerate().filter_map(spot).collect::<Vec<ParetoPoint>>(), sides)
+    pareto(&levels.enumerate().filter_map(point).collect::<Vec<ParetoPoint>>(), sides)
+}
+
+/// The 95 % interval of a level itself. [`Level::interval`] is that of its ratio to the control, in
+/// which the control has no error. [`Level::error`] is scaled so that Student's factor is 1.96.
+fn interval_of_level(level: &Level) -> Interval {
+    let half = 1.96 * level.error;
+    Interval { low: level.ln - half, high: level.ln + half }
 }
 
 impl MetricGrid<'_> {
@@ -227,26 +252,21 @@ impl MetricGrid<'_> {
     /// Whether the sweep would have detected an effect of [`NEGLIGIBLE_LOG_EFFECT`] for each knob,
     /// so that no detected effect means that the knobs do not matter.
     pub fn is_sensitive(&self) -> bool {
-        let smallest_detectable = |axis: usize| {
-            let own =
-                self.surface.test_results.iter().filter(move |answer| answer.hypothesis.axis() == Some(axis));
-            own.filter_map(|answer| answer.floor).reduce(f64::min)
-        };
-        [0, 1].into_iter().filter_map(smallest_detectable).all(|effect| effect <= NEGLIGIBLE_LOG_EFFECT)
+        would_detect(NEGLIGIBLE_LOG_EFFECT, &self.surface.test_results)
     }
 
-    /// The significant answers to the questions about single knobs.
+    /// The significant effects of single knobs.
     pub fn significant_effects(&self) -> impl Iterator<Item = &TestResult> {
-        let own = |answer: &&TestResult| answer.is_yes() && answer.hypothesis.axis().is_some();
-        self.surface.test_results.iter().filter(own)
+        let is_effect = |result: &&TestResult| result.is_yes() && result.hypothesis.axis().is_some();
+        self.surface.test_results.iter().filter(is_effect)
     }
 
     /// Whether the effect of one knob depends on the other.
-    pub fn depends(&self) -> bool {
+    pub fn has_interaction(&self) -> bool {
         self.surface
             .test_results
             .iter()
-            .any(|answer| answer.hypothesis == Hypothesis::Interaction && answer.is_yes())
+            .any(|result| result.hypothesis == Hypothesis::Interaction && result.is_yes())
     }
 
     /// The ratio to the setting before the sweep: 1.2 is 20 % more, 0.8 is 20 % less.
@@ -277,6 +297,20 @@ impl MetricGrid<'_> {
     }
 }
 
+/// Whether for each knob that was tested an effect of this size would have been detected. False if
+/// no knob was tested.
+fn would_detect(log_effect: f64, results: &[TestResult]) -> bool {
+    let mut tested = [false; 2];
+    let mut detects = [false; 2];
+    for result in results {
+        if let Some(axis) = result.hypothesis.axis() {
+            tested[axis] = true;
+            detects[axis] |= result.floor.is_some_and(|smallest| smallest <= log_effect);
+        }
+    }
+    tested != [false; 2] && tested == detects
+}
+
 impl Covariate<'_> {
     /// The median of the medians of these cells.
     pub fn over(&self, cells: &[usize]) -> Option<f64> {
@@ -284,18 +318,41 @@ impl Covariate<'_> {
         median(&values.collect::<Vec<f64>>())
     }
 
-    /// Rank correlation with the target over the passes of these cells, and the number of passes;
-    /// `None` with fewer than [`MIN_VISITS`] of them.
-    pub fn within(&self, charted: &MetricGrid, cells: &[usize]) -> Option<(f64, usize)> {
-        let own = charted.grid_data.observations.iter().filter(|look| cells.contains(&look.cell));
-        let both = own.filter_map(|look| {
-            let same = |other: &&Observation| other.cell == look.cell && other.at == look.at;
-            Some((look.value, self.looks.iter().find(same)?.value))
+    /// Correlation with the target over the passes of these cells; `None` with fewer than
+    /// [`MIN_VISITS`] of them.
+    pub fn correlation_within(&self, target: &MetricGrid, cells: &[usize]) -> Option<VisitCorrelation> {
+        let of_cells = target.grid_data.observations.iter().filter(|one| cells.contains(&one.cell));
+        let both = of_cells.filter_map(|one| {
+            // Both metrics of a pass have its time, copied: equal to the bit.
+            let is_same_visit = |other: &&Observation| other.cell == one.cell && other.at == one.at;
+            Some((one.value, self.observations.iter().find(is_same_visit)?.value))
         });
-        let (one, other): (Vec<f64>, Vec<f64>) = both.unzip();
-        let differ = other.iter().any(|value| *value != other[0]);
-        (one.len() >= MIN_VISITS && differ)
-            .then(|| spearman(&one, &other).map(|found| (found.rho, one.len())))
-            .flatten()
+        let (target, covariate): (Vec<f64>, Vec<f64>) = both.unzip();
+        let differs = covariate.iter().any(|value| *value != covariate[0]);
+        let rho = spearman(&target, &covariate).filter(|_| target.len() >= MIN_VISITS && differs)?.rho;
+        Some(VisitCorrelation { rho, visits: target.len() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_without_a_tested_knob_is_not_sensitive() {
+        let result = |hypothesis: Hypothesis, floor: Option<f64>| TestResult {
+            hypothesis,
+            p: 0.5,
+            adjusted: 0.5,
+            effects: Vec::new(),
+            floor,
+        };
+        let knob = |axis: usize, floor: Option<f64>| result(Hypothesis::Main { axis }, floor);
+        let any = || result(Hypothesis::Any, Some(0.01));
+        assert!(!would_detect(0.1, &[]) && !would_detect(0.1, &[any()]));
+        assert!(would_detect(0.1, &[knob(0, Some(0.05))]));
+        assert!(would_detect(0.1, &[knob(0, Some(0.05)), knob(1, Some(0.1)), any()]));
+        assert!(!would_detect(0.1, &[knob(0, Some(0.05)), knob(1, Some(0.2))]));
+        assert!(!would_detect(0.1, &[knob(0, Some(0.05)), knob(1, None)]), "nothing known of the second");
     }
 }

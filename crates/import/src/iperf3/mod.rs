@@ -156,9 +156,9 @@ fn read_json(found: Embedded, above: Vec<Vec<&str>>) -> Vec<Imported> {
     }
     let mut results = results.finish(&Log::default());
     if let Some(first) = results.first_mut() {
-        first.remarks.extend(
-            lines.iter().take(QUOTED).map(|line| format!("not part of the JSON: {:?}", short(line))),
-        );
+        first
+            .remarks
+            .extend(lines.iter().take(QUOTED).map(|line| format!("not part of the JSON: {:?}", short(line))));
         if let Some(more @ 1..) = lines.len().checked_sub(QUOTED) {
             first.remarks.push(format!("and {more} more lines"));
         }

@@ -346,7 +346,11 @@ fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &s
     let (_, known) = make_up.iter().find(|(known, _)| known == label).filter(|_| label == "mhz")?;
     let (before, now) = (known.parse::<f64>().ok()?, text.parse::<f64>().ok()?);
     let far = (now / before - 1.0).abs() > FAR;
-    far.then(|| format!("rows of {host:?} have clocks of {known} and {text} MHz: one series may have figures of two hosts"))
+    far.then(|| {
+        format!(
+            "rows of {host:?} have clocks of {known} and {text} MHz: one series may have figures of two hosts"
+        )
+    })
 }
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ pub(super) const COMPONENT: Component = Component {
     id: ids::GRAPH,
     title: "Breadth-first search and shortest paths",
     about: "Searches an R-MAT graph breadth-first and finds shortest paths by Dijkstra's algorithm.",
-    reading: "Edges followed a second; more is better. Nearly each is a read at another place of memory. It is built to need \
+    reading: "Edges followed per second; more is better. Nearly each is a read at another place of memory. It is built to need \
               low memory latency, large caches, huge pages and many misses in flight. The column \"bound by\" of a \
               run names the actual limit.",
     method: "Adjacency lists with weights 1–255 fill the footprint. Dijkstra uses Dial's buckets, doubly linked \
@@ -24,20 +24,23 @@ pub(super) const COMPONENT: Component = Component {
     source: file!(),
     character: Character::Latency,
     units: "edges",
+    // Million edges per second.
     reference: 90.0,
     expected_checksum: 0x2ab3_852e_f8eb_31eb,
     make,
 };
 
-/// No vertex; as a distance: not reached.
+/// The end of a list of vertices.
 const NO_VERTEX: u32 = u32::MAX;
+/// [`DISTANCE`] of a vertex that the search has not reached.
 const NOT_REACHED: u32 = u32::MAX;
 /// [`Graph::visits`] of a vertex that the search has not reached.
 const UNVISITED: u64 = u64::MAX;
-/// Bytes per vertex without its edges (vertex 16, visit 8, queue 4), and per directed edge.
-const VERTEX_BYTES: u64 = 28;
+/// Bytes per vertex without its edges: vertex, visit and place in the queue.
+const VERTEX_BYTES: u64 = 16 + 8 + 4;
 const EDGE_BYTES: u64 = 8;
-/// At least this many directed edges per vertex; the rest of the arena holds further ones.
+/// The arena holds this many directed edges per vertex on average, or more: its size between two
+/// powers of two goes into further edges.
 const MIN_DEGREE: u64 = 12;
 /// An edge of weight 255 ends at most this many distances further (a power of two).
 const BUCKETS: usize = 256;
@@ -60,14 +63,15 @@ struct Graph {
     visits: Block<u64>,
     /// Vertices in the order of the search. While the graph is built: counts, then write positions.
     queue: Block<u32>,
-    /// Vertices that the last search reached; 0 if both searches followed different edges.
+    /// Vertices that the last search reached. 0, for [`Work::verify`] to report, if both searches
+    /// did not follow the same number of edges.
     reached: u64,
     /// Directed edges that the last search followed.
     followed: u64,
 }
 
-/// The list of undirected edges, by R-MAT: at each level of its recursion both ends' bits are 1
-/// with a probability of 1/4.
+/// The list of undirected edges, by R-MAT. At each level of its recursion each end has the bit 1
+/// with a probability of 1/4, so that the quarters of the matrix have 9/16, 3/16, 3/16 and 1/16.
 struct EdgeList {
     rng: Rng,
     mask: u32,
@@ -78,7 +82,9 @@ impl EdgeList {
         // "graph!" in ASCII.
         EdgeList { rng: Rng(0x6772_6170_6821), mask: vertices - 1 }
     }
-    /// Permutes the vertices, so that labels are independent of degrees.
+    /// Permutes the vertices, so that labels are independent of degrees: twice an odd factor and a
+    /// shift, which can be undone. The factors are 2^32 over the golden ratio, and the first one of
+    /// MurmurHash3's finalizer.
     fn label(&self, vertex: u32) -> u32 {
         let half = self.mask.count_ones() / 2;
         let mut label = vertex.wrapping_mul(0x9e37_79b1) & self.mask;
@@ -112,7 +118,8 @@ impl Graph {
         let count = 1u64 << max_vertices.ilog2().min(31);
         // The end vertex takes 16 bytes. An even number: each edge is stored in both directions.
         let left = arena.bytes - VERTEX_BYTES * count - 16;
-        let edges = (left / EDGE_BYTES).min(u64::from(NO_VERTEX) - 1) & !1;
+        // Vertices store the index of their first edge in 32 bits.
+        let edges = (left / EDGE_BYTES).min(u64::from(u32::MAX) - 1) & !1;
         let (vertices, directed) = (usize::try_from(count)?, usize::try_from(edges)?);
         let mut graph = Graph {
             root: 0,
@@ -272,7 +279,6 @@ impl Work for Graph {
             #[inline(always)]
             || find_distances(self.root, vertices, edges),
         );
-        // `verify` then reports an error.
         if followed != self.followed {
             self.reached = 0;
         }
@@ -328,7 +334,9 @@ impl Work for Graph {
         Ok(sum.value())
     }
     fn bytes(&self) -> u64 {
-        (self.edges.len() * 8 + self.vertices.len() * 4 + self.queue.len() * 12) as u64
+        let bytes_of_u64s = size_of_val::<[u64]>(&self.edges) + size_of_val::<[u64]>(&self.visits);
+        let bytes_of_u32s = size_of_val::<[u32]>(&self.vertices) + size_of_val::<[u32]>(&self.queue);
+        (bytes_of_u64s + bytes_of_u32s) as u64
     }
 }
 

@@ -13,30 +13,30 @@ pub(super) fn parse(text: &str) -> Tables {
     let mut tables = Tables::default();
     let structures = of_one_system(structures(text), &mut tables.remarks);
     let mut slots: Vec<(Option<&str>, String)> = Vec::new();
-    let arrays = structures.iter().filter(|one| one.kind == 16);
+    let arrays = structures.iter().filter(|one| one.kind == Some(16));
     let arrays: BTreeMap<&str, DeviceUse> =
         arrays.filter_map(|one| Some((one.handle?, holds(one)))).collect();
     for one in structures.iter().filter(|one| !one.fields.is_empty()) {
         let dmi = &mut tables.dmi;
         match one.kind {
-            0 => {
+            Some(0) => {
                 keep(&mut dmi.bios_vendor, one.get(&["Vendor"]).and_then(stated));
                 keep(&mut dmi.bios_version, one.get(&["Version"]).and_then(stated));
                 keep(&mut dmi.bios_date, one.get(&["Release Date"]).and_then(stated));
                 dmi.is_virtual |= one.get(&["System is a virtual machine"]).is_some();
             }
-            1 => {
+            Some(1) => {
                 keep(&mut dmi.vendor, one.get(&["Manufacturer"]).and_then(stated));
                 keep(&mut dmi.product, one.get(&["Product Name"]).and_then(stated));
                 keep(&mut dmi.product_version, one.get(&["Version"]).and_then(stated));
             }
-            2 => {
+            Some(2) => {
                 keep(&mut dmi.board_vendor, one.get(&["Manufacturer"]).and_then(stated));
                 keep(&mut dmi.board, one.get(&["Product Name"]).and_then(stated));
             }
-            4 => tables.processors.extend(processor(one)),
-            16 => tables.arrays.extend(array(one)),
-            17 => {
+            Some(4) => tables.processors.extend(processor(one)),
+            Some(16) => tables.arrays.extend(array(one)),
+            Some(17) => {
                 let array = one.get(&["Array Handle"]).and_then(|handle| arrays.get(handle));
                 let dimm = dimm(one, array.copied().unwrap_or_default());
                 slots.push((one.handle, dimm.name().to_string()));
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Tables {
             _ => {}
         }
     }
-    for one in structures.iter().filter(|one| matches!(one.kind, 19 | 20)) {
+    for one in structures.iter().filter(|one| matches!(one.kind, Some(19 | 20))) {
         tables.ranges.extend(range(one, &slots));
     }
     tables.missing = missing(&structures, &arrays);
@@ -55,11 +55,11 @@ pub(super) fn parse(text: &str) -> Tables {
 /// Counts what arrays of modules announce and what is listed for them.
 fn missing(structures: &[Structure], holders: &BTreeMap<&str, DeviceUse>) -> Missing {
     let mut arrays = Arrays::default();
-    for one in structures.iter().filter(|one| one.kind == 16 && holds(one) == DeviceUse::Modules) {
+    for one in structures.iter().filter(|one| one.kind == Some(16) && holds(one) == DeviceUse::Modules) {
         let slots = array(one).and_then(|array| array.slots).unwrap_or(0);
         arrays.announce(one.handle.map(str::to_string), slots);
     }
-    for one in structures.iter().filter(|one| one.kind == 17 && !one.fields.is_empty()) {
+    for one in structures.iter().filter(|one| one.kind == Some(17) && !one.fields.is_empty()) {
         let handle = one.get(&["Array Handle"]);
         let holder = handle.and_then(|handle| holders.get(handle)).copied().unwrap_or_default();
         if holder == DeviceUse::Modules {

@@ -38,7 +38,7 @@ impl<'a> Printed<'a> {
         }
         self.name.iter_mut().zip(name).for_each(|(known, own)| *known = known.or(own));
         let mut unnumbered = Vec::new();
-        for one in part.into_iter().filter(|one| one.kind != u32::MAX) {
+        for one in part.into_iter().filter(|one| one.kind.is_some()) {
             if self.seen.contains(&one) {
                 continue;
             }
@@ -57,11 +57,11 @@ impl<'a> Printed<'a> {
         let known = slots_by_name(&self.structures);
         let slots = slots_by_name(part);
         let by_handle = |one: &Structure| {
-            let same = |other: &&Structure| other.kind == 17 && other.handle == one.handle;
+            let same = |other: &&Structure| other.kind == Some(17) && other.handle == one.handle;
             self.structures.iter().filter(same).any(|other| other != one)
                 && !self.structures.iter().any(|other| other == one)
         };
-        part.iter().filter(|one| one.kind == 17 && one.handle.is_some()).any(by_handle)
+        part.iter().filter(|one| one.kind == Some(17) && one.handle.is_some()).any(by_handle)
             || slots.iter().any(|(name, own)| {
                 let [own] = own.as_slice() else { return false };
                 known
@@ -72,7 +72,7 @@ impl<'a> Printed<'a> {
     }
 
     fn has_modules(&self) -> bool {
-        self.structures.iter().any(|one| one.kind == 17)
+        self.structures.iter().any(|one| one.kind == Some(17))
     }
 }
 
@@ -96,8 +96,8 @@ fn of_one_machine(text: &str) -> Option<&str> {
 
 /// Whether a slot that a part has, by its handle, is reported otherwise: the next printout begins.
 fn begins_anew(part: &[Structure], one: &Structure) -> bool {
-    let is_same = |other: &&Structure| other.kind == 17 && other.handle == one.handle;
-    one.kind == 17
+    let is_same = |other: &&Structure| other.kind == Some(17) && other.handle == one.handle;
+    one.kind == Some(17)
         && one.handle.is_some()
         && part.iter().any(|other| is_same(&other))
         && part.iter().filter(is_same).all(|other| other != one)
@@ -106,7 +106,7 @@ fn begins_anew(part: &[Structure], one: &Structure) -> bool {
 /// Slots by both their names.
 fn slots_by_name<'a, 'b>(all: &'b [Structure<'a>]) -> BTreeMap<SlotName<'a>, Vec<&'b Structure<'a>>> {
     let mut slots: BTreeMap<SlotName, Vec<&Structure>> = BTreeMap::new();
-    for one in all.iter().filter(|one| one.kind == 17) {
+    for one in all.iter().filter(|one| one.kind == Some(17)) {
         if let Some(name) = one.get(&["Locator"]) {
             slots.entry((name, one.get(&["Bank Locator"]).unwrap_or_default())).or_default().push(one);
         }
@@ -118,9 +118,9 @@ fn slots_by_name<'a, 'b>(all: &'b [Structure<'a>]) -> BTreeMap<SlotName<'a>, Vec
 /// systems behind it. No table has a second structure of the firmware or of the system.
 pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<String>) -> Vec<Structure<'a>> {
     let mut parts: Vec<Vec<Structure>> = vec![Vec::new()];
-    let mut seen: BTreeSet<u32> = BTreeSet::new();
+    let mut seen: BTreeSet<Option<u32>> = BTreeSet::new();
     for one in all.into_iter().filter(|one| !one.fields.is_empty()) {
-        let is_again = matches!(one.kind, 0 | 1) && !seen.insert(one.kind);
+        let is_again = matches!(one.kind, Some(0 | 1)) && !seen.insert(one.kind);
         if is_again || parts.last().is_some_and(|part| begins_anew(part, &one)) {
             seen = [one.kind].into_iter().collect();
             parts.push(Vec::new());
@@ -129,7 +129,7 @@ pub(super) fn of_one_system<'a>(all: Vec<Structure<'a>>, remarks: &mut Vec<Strin
     }
     let mut systems: Vec<Printed> = Vec::new();
     for part in parts {
-        let own = part.iter().find(|one| one.kind == 1);
+        let own = part.iter().find(|one| one.kind == Some(1));
         let mut name = ["Manufacturer", "Product Name", "Serial Number", "UUID"]
             .map(|field| own.and_then(|one| one.get(&[field])));
         name[SERIAL..].iter_mut().for_each(|own| *own = own.and_then(of_one_machine));

@@ -120,9 +120,9 @@ fn why_cut(text: &str) -> Option<String> {
         return Some("the text ends after a handle".to_string());
     }
     let all = structures(text);
-    let known = || all.iter().filter(|one| one.kind != u32::MAX);
-    if let Some(begun) = known().find(|one| matches!(one.kind, 4 | 17) && one.fields.is_empty()) {
-        let what = if begun.kind == 17 { "slot" } else { "processor" };
+    let known = || all.iter().filter(|one| one.kind.is_some());
+    if let Some(begun) = known().find(|one| matches!(one.kind, Some(4 | 17)) && one.fields.is_empty()) {
+        let what = if begun.kind == Some(17) { "slot" } else { "processor" };
         return Some(format!("the text names a {what} without any details"));
     }
     if !is_ended && !kinds.is_empty() && is_full {
@@ -132,8 +132,8 @@ fn why_cut(text: &str) -> Option<String> {
     if let Some(count) = told.filter(|_| !kinds.is_empty()) {
         return Some(format!("the text announces {count} structures and has {}", kinds.len()));
     }
-    let slots: Vec<&Structure> = known().filter(|one| one.kind == 17).collect();
-    let is_last = known().next_back().is_some_and(|one| one.kind == 17);
+    let slots: Vec<&Structure> = known().filter(|one| one.kind == Some(17)).collect();
+    let is_last = known().next_back().is_some_and(|one| one.kind == Some(17));
     (is_last && !is_ended && is_begun(&slots)).then(|| "the text ends in the middle of a slot".to_string())
 }
 
@@ -157,9 +157,9 @@ fn is_begun(slots: &[&Structure]) -> bool {
 fn rendered(all: &[Structure]) -> String {
     let mut text = String::new();
     for one in all {
-        let Some((_, title)) = TITLES.iter().find(|(kind, _)| *kind == one.kind) else { continue };
+        let Some((kind, title)) = TITLES.iter().find(|(kind, _)| Some(*kind) == one.kind) else { continue };
         if let Some(handle) = one.handle {
-            text.push_str(&format!("Handle {handle}, DMI type {}\n", one.kind));
+            text.push_str(&format!("Handle {handle}, DMI type {kind}\n"));
         }
         text.push_str(&format!("{title}\n"));
         for (name, value) in &one.fields {

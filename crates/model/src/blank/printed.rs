@@ -78,12 +78,12 @@ pub(super) fn secrets(text: &str, secrets: &mut Secrets) {
 pub(super) fn blanked(text: &str, secrets: &Secrets) -> String {
     let mut whole = String::new();
     for one in structures(text) {
-        let title = TITLES.iter().find(|(kind, _)| *kind == one.kind);
-        let stay = FIELDS.iter().find(|(kind, _)| *kind == one.kind);
-        let (Some((_, title)), Some((_, stay))) = (title, stay) else { continue };
+        let title = TITLES.iter().find(|(kind, _)| Some(*kind) == one.kind);
+        let stay = FIELDS.iter().find(|(kind, _)| Some(*kind) == one.kind);
+        let (Some((kind, title)), Some((_, stay))) = (title, stay) else { continue };
         let plain = |handle: &&str| handle.len() <= 10 && handle[2..].bytes().all(|b| b.is_ascii_hexdigit());
         if let Some(handle) = one.handle.filter(plain) {
-            whole.push_str(&format!("Handle {handle}, DMI type {}\n", one.kind));
+            whole.push_str(&format!("Handle {handle}, DMI type {kind}\n"));
         }
         whole.push_str(&format!("{title}\n"));
         for (name, value) in one.fields.iter().filter(|(name, _)| stay.contains(name)) {

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 
 use super::{Rate, over, sums};
-use stats::memory_map::{Answer, SHARES, find_speeds, map};
+use stats::memory_map::{Answer, SHARES, evaluate_map, find_speeds};
 use stats::noise::{exponential, normal};
 
 /// What scatters the readings of a map.
@@ -155,9 +155,9 @@ pub fn limits(trials: usize, seed: u64) -> Limits {
     let mut seen = Limits::default();
     for trial in 0..trials {
         let memory = Memory::smooth(&mut rng);
-        let first = map(&memory.readings(1.0, 0..0, &mut rng), ASKED, trial as u64);
+        let first = evaluate_map(&memory.readings(1.0, 0..0, &mut rng), ASKED, trial as u64);
         seen.uniform.count(first.answer == Answer::Uniform);
-        for limit in &first.seen {
+        for limit in &first.limits {
             let Some(ratio) = limit.ratio else { continue };
             let slow = (limit.share * memory.chunks as f64).ceil() as usize;
             let from = rng.usize(..=memory.chunks - slow);
@@ -214,7 +214,7 @@ mod tests {
         // Not out of caution: limits are as close as the noise allows.
         let quiet = Memory { noise: 0.01, outliers: 0.0, ..Memory::USUAL };
         let mut rng = Rng::with_seed(4);
-        let found = map(&quiet.readings(1.0, 0..0, &mut rng), ASKED, 1);
-        assert!(found.answer == Answer::Uniform && found.seen[0].ratio.is_some_and(|ratio| ratio <= 1.08));
+        let found = evaluate_map(&quiet.readings(1.0, 0..0, &mut rng), ASKED, 1);
+        assert!(found.answer == Answer::Uniform && found.limits[0].ratio.is_some_and(|ratio| ratio <= 1.08));
     }
 }

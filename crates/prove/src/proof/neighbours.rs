@@ -8,7 +8,7 @@ use fastrand::Rng;
 use super::Rate;
 use model::{Better, Form, Metric};
 use stats::core_bound::{Common, at_clock};
-use stats::core_sharing::shared;
+use stats::core_sharing::core_sharing;
 use stats::guarded::guarded;
 use stats::noise::normal;
 use stats::order::{Interval, median};
@@ -70,7 +70,7 @@ pub fn beside(neighbour: Neighbour, processes: usize, trials: usize, seed: u64) 
         if let Some(ran) = guarded(&medians.iter().map(|value| value.ln()).collect::<Vec<f64>>()) {
             told.half_as_it_ran += (ran.high - ran.low) / 2.0 / trials as f64;
         }
-        let common = Common { ghz: GHZ, shared: shared(&looks) };
+        let common = Common { ghz: GHZ, core_sharing: core_sharing(&looks) };
         let found = at_clock(&own, &metric, common).and_then(|(found, _)| found.estimate.interval);
         told.given.count(found.is_some());
         if let Some(interval) = found {
@@ -112,7 +112,7 @@ fn process(neighbour: Neighbour, rng: &mut Rng) -> Process {
     }
     let column = |name: &'static str, values: Vec<f64>| Covariate { name: name.into(), values };
     let clock = column("clock_ghz", vec![GHZ; WINDOWS]);
-    Process { values, beside: vec![clock, column("fetch_cycles", looks)], ..Process::default() }
+    Process { values, covariates: vec![clock, column("fetch_cycles", looks)], ..Process::default() }
 }
 
 #[cfg(test)]

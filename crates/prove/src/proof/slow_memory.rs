@@ -6,7 +6,7 @@ use fastrand::Rng;
 use super::Rate;
 use super::chunks::Memory;
 use model::PagePlaces;
-use stats::memory_map::{Answer, map};
+use stats::memory_map::{Answer, evaluate_map};
 use stats::noise::normal;
 use stats::places::{BlockSpeeds, Follows, MIN_RUNS, PagePlacement, join};
 
@@ -43,7 +43,7 @@ impl Study {
         let many = (QUARTER * memory.chunks as f64) as usize;
         let from = rng.usize(0..=memory.chunks - many);
         let slow = from..from + many;
-        let found = map(&memory.readings(self.ratio, slow.clone(), rng), 1.1, 1);
+        let found = evaluate_map(&memory.readings(self.ratio, slow.clone(), rng), 1.1, 1);
         let places: Vec<PagePlaces> =
             (0..memory.chunks as u32).map(|chunk| PagePlaces::count([chunk])).collect();
         let Answer::Speeds(speeds) = &found.answer else { return (BlockSpeeds::default(), slow) };

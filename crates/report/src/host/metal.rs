@@ -1,4 +1,5 @@
-//! Where there is no host: how firmware lays out memory and nodes, and whether prefetchers show.
+//! Rows of the host table on bare metal: how firmware lays out memory and nodes, and whether
+//! prefetchers fetch across pages.
 
 use super::{HostRow, RowGrade};
 use diagnose::Diagnosis;
@@ -7,14 +8,27 @@ use machine::{Machine, Node};
 use model::figure;
 use stats::order::Interval;
 
-/// Pages read in order are so many times as fast as in any order where cores fetch beyond the end
-/// of a page. Rows of the memory are met again within a page in both.
-const PREFETCHED: f64 = 1.05;
+/// Pages that are read one after the other are at least this many times as fast as pages in random
+/// order, if cores prefetch across the end of a page. Both orders use the rows of the DRAM alike:
+/// within a page.
+const MIN_ORDER_GAIN: f64 = 1.05;
+
+/// How much faster pages are read in order than in random order.
+enum OrderGain {
+    NotMeasured,
+    /// Without huge pages the figures show address translation, too.
+    NoHugePages,
+    Measured(Interval),
+}
 
 pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
     let machine = &diagnosis.machine;
     let regions = diagnosis.regions();
-    let gain = regions.first().map(|own| own.order_gain);
+    let gain = match regions.first().map(|first| first.order_gain) {
+        None => OrderGain::NotMeasured,
+        Some(None) => OrderGain::NoHugePages,
+        Some(Some(gain)) => OrderGain::Measured(gain),
+    };
     [interleave(machine), sub_numa(machine), prefetchers(gain)]
 }
 
@@ -31,15 +45,13 @@ fn interleave(machine: &Machine) -> HostRow {
         return HostRow::cannot_tell("interleave", "sockets or nodes are not reported");
     };
     let counts = format!("{}, {}", counted(sockets, "socket"), counted(nodes.len(), "node"));
-    match (sockets, nodes.len()) {
-        (1, _) => row("one socket", counts),
-        (sockets, nodes) if nodes >= sockets => row("off", counts),
-        _ => HostRow::new(
-            "interleave",
-            RowGrade::Poor,
-            "on",
-            format!("{counts}: consistent with firmware's interleaving, or numa=off"),
-        ),
+    if sockets == 1 {
+        row("one socket", counts)
+    } else if nodes.len() >= sockets {
+        row("off", counts)
+    } else {
+        let reading = format!("{counts}: consistent with firmware's interleaving, or numa=off");
+        HostRow::new("interleave", RowGrade::Poor, "on", reading)
     }
 }
 
@@ -50,16 +62,16 @@ fn sub_numa(machine: &Machine) -> HostRow {
         return HostRow::cannot_tell("sub-NUMA", "sockets or nodes are not reported");
     };
     if nodes.len() < sockets {
-        let counts = format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"));
-        return HostRow::cannot_tell("sub-NUMA", counts);
+        let reason = format!("{} in {}", counted(nodes.len(), "node"), counted(sockets, "socket"));
+        return HostRow::cannot_tell("sub-NUMA", reason);
     }
-    let caches = machine.llc_groups().map_or(0, |groups| groups.len());
+    let cache_count = machine.llc_groups().map_or(0, |groups| groups.len());
     // Firmware of AMD can call each last-level cache a node, whatever NPS says.
-    let by_cache = caches == nodes.len();
-    let caches = match (caches, caches % sockets) {
+    let by_cache = cache_count == nodes.len();
+    let caches = match (cache_count, cache_count % sockets) {
         (0, _) => "last-level caches not reported".to_string(),
-        (_, 0) => format!("{} per socket", counted(caches / sockets, "last-level cache")),
-        _ => counted(caches, "last-level cache"),
+        (_, 0) => format!("{} per socket", counted(cache_count / sockets, "last-level cache")),
+        _ => counted(cache_count, "last-level cache"),
     };
     let each = nodes.len() / sockets;
     match (nodes.len() % sockets, each) {
@@ -82,24 +94,25 @@ fn sub_numa(machine: &Machine) -> HostRow {
     }
 }
 
-/// `None`: regions were not looked at; inside it: not on huge pages.
-fn prefetchers(gain: Option<Option<Interval>>) -> HostRow {
+fn prefetchers(gain: OrderGain) -> HostRow {
     let row = |grade, word: &str, reading: String| HostRow::new("prefetchers", grade, word, reading);
     let gain = match gain {
-        None => return HostRow::not_measured("prefetchers", "assay run --only memory.regions"),
-        Some(None) => {
+        OrderGain::NotMeasured => {
+            return HostRow::not_measured("prefetchers", "assay run --only memory.regions");
+        }
+        OrderGain::NoHugePages => {
             return HostRow::cannot_tell("prefetchers", "this system gave no huge pages".to_string());
         }
-        Some(Some(gain)) => gain,
+        OrderGain::Measured(gain) => gain,
     };
     let (low, high) = (figure(gain.low, ""), figure(gain.high, ""));
     let reading = format!("pages in order {low}–{high} × as fast as in random order");
-    match gain {
-        Interval { low, .. } if low > PREFETCHED => {
-            row(RowGrade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
-        }
-        Interval { high, .. } if high <= PREFETCHED => row(RowGrade::Fact, "none across pages", reading),
-        _ => HostRow::cannot_tell("prefetchers", reading),
+    if gain.low > MIN_ORDER_GAIN {
+        row(RowGrade::Fact, "across pages", format!("{reading}: consistent with prefetching"))
+    } else if gain.high <= MIN_ORDER_GAIN {
+        row(RowGrade::Fact, "none across pages", reading)
+    } else {
+        HostRow::cannot_tell("prefetchers", reading)
     }
 }
 
@@ -138,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_against_sockets_tell_of_interleaving() {
+    fn fewer_nodes_than_sockets_show_interleaving() {
         let of = |sockets, nodes| said(interleave(&machine("GenuineIntel", sockets, nodes, 2)));
         assert_eq!(of(2, 2), "off: 2 sockets, 2 nodes");
         assert_eq!(of(2, 4), "off: 2 sockets, 4 nodes");
@@ -148,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_a_socket_tell_of_its_parts() {
+    fn nodes_of_a_socket_show_its_parts() {
         let of = |vendor, sockets, nodes, caches| said(sub_numa(&machine(vendor, sockets, nodes, caches)));
         assert_eq!(of("GenuineIntel", 2, 2, 2), "off: one node and 1 last-level cache per socket");
         assert_eq!(
@@ -167,12 +180,12 @@ mod tests {
 
     #[test]
     fn prefetchers_show_by_pages_in_order() {
-        let of = |low, high| prefetchers(Some(Some(Interval { low, high })));
+        let of = |low, high| prefetchers(OrderGain::Measured(Interval { low, high }));
         assert_eq!(of(1.2, 1.3).word, "across pages");
         assert!(of(1.2, 1.3).reading.contains("consistent with"));
         assert_eq!(of(0.98, 1.02).word, "none across pages");
         assert_eq!(of(1.0, 1.2).grade, RowGrade::CannotTell);
-        assert_eq!(prefetchers(Some(None)).grade, RowGrade::CannotTell);
-        assert_eq!(prefetchers(None).grade, RowGrade::NotMeasured);
+        assert_eq!(prefetchers(OrderGain::NoHugePages).grade, RowGrade::CannotTell);
+        assert_eq!(prefetchers(OrderGain::NotMeasured).grade, RowGrade::NotMeasured);
     }
 }

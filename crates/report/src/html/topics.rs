@@ -159,7 +159,7 @@ fn divided<'a>(section: &'a Section, report: &'a Report) -> Vec<Part<'a>> {
                 blocks: vec![Cow::Borrowed(block)],
             }),
             // The verdict stands above on the same page.
-            Block::Prose(text) => match report.unsaid(text) {
+            Block::Prose(text) => match report.without_sentences_of_the_screen(text) {
                 left if left == text.trim() => rest.push(Cow::Borrowed(block)),
                 left if left.is_empty() => {}
                 left => rest.push(Cow::Owned(Block::Prose(left))),

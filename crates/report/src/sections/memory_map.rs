@@ -115,7 +115,7 @@ fn facts(own: &EvaluatedRegions) -> Option<Table> {
 fn populations(found: &NodeMap) -> Option<Table> {
     let row = |candidate: &stats::memory_map::Candidate| {
         let [wide, narrow] = candidate.sets;
-        let [fast, slow] = candidate.of_all();
+        let [fast, slow] = candidate.bandwidth_shares();
         vec![
             text(format!("{wide}+{narrow}")),
             text(if candidate.stands() { "fits" } else { "not shown" }),

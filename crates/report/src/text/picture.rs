@@ -7,7 +7,7 @@ use crate::block::Block;
 pub fn picture(block: &Block, style: Style) -> Vec<String> {
     let drawn = |style: Style| match block {
         Block::Table(table) => table::in_columns(table, style),
-        block => super::block(block, false, style),
+        block => super::render_block(block, false, style),
     };
     // Colours take no columns.
     let bare = drawn(Style { color: false, ..style });

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bench::sampler::{core_clock_ghz, fetch_cycles};
 use model::{Conditions, CpuSet, Event, TimeLine};
-use stats::core_sharing::shared;
+use stats::core_sharing::core_sharing;
 use sys::affinity;
 use sys::clock::{self, Clock};
 use sys::counters::Counters;
@@ -56,10 +56,10 @@ pub fn disturbance(second: &Conditions, looks: &[f64]) -> Option<String> {
     if second.throttled_ms.is_some_and(|ms| ms > 0.0) {
         reasons.push("the cgroup's CPU quota throttles Assay".to_string());
     }
-    if let Some(found) = shared(looks).filter(|found| found.share > SHARED_CORE) {
+    if let Some(found) = core_sharing(looks).filter(|found| found.shared_part > SHARED_CORE) {
         reasons.push(format!(
             "another thread shares the measured cores in {:.0} % of probes (a sibling, or another guest)",
-            found.share * 100.0
+            found.shared_part * 100.0
         ));
     }
     (!reasons.is_empty()).then(|| reasons.join(", "))
@@ -130,7 +130,7 @@ pub fn wait(
             second.background().map(|share| share * cpus),
             second.steal().map(|share| share * cpus),
             second.psi_cpu_ms.map(|ms| ms / second.wall_ms.max(1.0)),
-            shared(&looks).map(|found| found.share),
+            core_sharing(&looks).map(|found| found.shared_part),
         ];
         for (line, value) in lines.iter_mut().zip(values) {
             if let Some(value) = value {

@@ -90,7 +90,7 @@ fn modes_that_go_with_a_cpu_have_a_cause() {
 }
 
 #[test]
-fn explained_windows_are_told_and_left_out_of_a_second_number() {
+fn explained_windows_are_named_and_left_out_of_a_second_estimate() {
     let mut processes: Vec<Vec<f64>> = (0..10).map(|seed| noise(20, seed)).collect();
     let mut stolen = vec![vec![0.0; 20]; 10];
     for process in 0..10 {
@@ -102,8 +102,8 @@ fn explained_windows_are_told_and_left_out_of_a_second_number() {
         visit.samples[0].beside.steal_ms = Some(Packed::Each(stolen));
     }
     let found = analysis(all);
-    assert_eq!((found.windows.outliers(), found.windows.explanations.len()), (10, 1));
-    assert_eq!(found.windows.explanations[0].covariate, "steal_ms");
+    assert_eq!((found.window_outliers.outliers(), found.window_outliers.explanations.len()), (10, 1));
+    assert_eq!(found.window_outliers.explanations[0].covariate, "steal_ms");
     assert_eq!(found.without_explained.expect("all explained").windows, 190);
     assert_eq!(found.verdict.kind, VerdictKind::Trusted);
 }
@@ -120,7 +120,7 @@ fn slow_processes_are_explained_by_their_conditions() {
         visit.conditions.steal_ms = Some(if i % 11 == 3 { 50.0 } else { 0.0 });
     }
     let found = analysis(all);
-    let explanation = &found.processes.explanations[0];
+    let explanation = &found.process_outliers.explanations[0];
     assert_eq!((explanation.covariate.as_ref(), explanation.explained, explanation.of), ("steal", 3, 3));
     assert_eq!(found.without_explained.expect("three of thirty").n, 27);
 }

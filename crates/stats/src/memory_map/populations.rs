@@ -6,13 +6,13 @@
 //! a smaller ratio. So a ratio alone names nothing: a candidate needs the share, or what firmware
 //! reports the channels, as well.
 
-/// What is known beside the ratio.
+/// What was measured, and what firmware reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Known {
     /// The fastest speed over the slowest, above 1.
     pub ratio: f64,
-    /// Least and most share of the node's memory that can be slow: what was not measured may be
-    /// either.
+    /// `[least, most]` share of the node's memory that can be slow: what was not measured may be
+    /// slow or fast.
     pub slow_share: Option<[f64; 2]>,
     /// Populated channels of the node's socket.
     pub channels: Option<usize>,
@@ -55,8 +55,8 @@ impl Candidate {
         [wide / narrow, narrow / (wide + narrow)]
     }
 
-    /// Bandwidth in the fast and in the slow part, as shares of that over all channels together.
-    pub fn of_all(&self) -> [f64; 2] {
+    /// Bandwidth in the fast and in the slow part, as shares of that of all channels together.
+    pub fn bandwidth_shares(&self) -> [f64; 2] {
         let [wide, narrow] = self.sets.map(|channels| channels as f64);
         [wide / (wide + narrow), narrow / (wide + narrow)]
     }
@@ -64,22 +64,25 @@ impl Candidate {
     /// Whether it may be named: nothing is against it, and for it is the share, or the number of
     /// channels with the ratio.
     pub fn stands(&self) -> bool {
-        let all = [Some(self.ratio), self.share, self.channels];
-        let both = self.channels == Some(Support::For) && self.ratio == Support::For;
-        !all.contains(&Some(Support::Against)) && (both || self.share == Some(Support::For))
+        let supports = [Some(self.ratio), self.share, self.channels];
+        let is_against = supports.contains(&Some(Support::Against));
+        let by_channels = self.channels == Some(Support::For) && self.ratio == Support::For;
+        !is_against && (by_channels || self.share == Some(Support::For))
     }
 }
 
-/// No socket has more channels.
+/// No socket has more channels than this.
 const MAX_CHANNELS: usize = 16;
 /// Ratios this far from the expected one, as a factor, still fit it.
 const NEAR: f64 = 1.12;
 /// Shares this far from the expected one still fit it: firmware and devices take their part of the
 /// address space.
 const NEAR_SHARE: f64 = 0.03;
+/// If a larger share of the memory was not measured, the slow share cannot support a candidate.
+const MAX_UNKNOWN_SHARE: f64 = 0.2;
 
-/// Every pair of sets that the ratio does not rule out, those for which most speaks first. Without
-/// knowledge of the channels sets up to 4 + 4 are looked at, and 6 + 1, 8 + 2, which vendors
+/// Every pair of sets that the ratio does not rule out, the best supported first. If the number of
+/// channels is unknown, only sets up to 4 + 4 are tried, and 6 + 1 and 8 + 2, which vendors
 /// describe.
 pub fn candidates(known: &Known) -> Vec<Candidate> {
     let described = |wide: usize, narrow: usize| wide <= 4 || [(6, 1), (8, 2)].contains(&(wide, narrow));
@@ -93,10 +96,11 @@ pub fn candidates(known: &Known) -> Vec<Candidate> {
         .filter(|candidate| candidate.ratio != Support::Against || candidate.channels == Some(Support::For))
         .collect();
     let weight = |candidate: &Candidate| {
-        let says = [Some(candidate.ratio), candidate.share, candidate.channels];
-        let of = |what: Support| says.iter().filter(|says| **says == Some(what)).count();
-        let far = (candidate.expected()[0] / known.ratio).ln().abs();
-        (of(Support::Against), std::cmp::Reverse(of(Support::For)), (far * 1e6) as u64)
+        let supports = [Some(candidate.ratio), candidate.share, candidate.channels];
+        let count = |wanted: Support| supports.iter().filter(|found| **found == Some(wanted)).count();
+        let distance = (candidate.expected()[0] / known.ratio).ln().abs();
+        // Sort keys must be integers: millionths suffice.
+        (count(Support::Against), std::cmp::Reverse(count(Support::For)), (distance * 1e6) as u64)
     };
     all.sort_by_key(weight);
     all
@@ -105,19 +109,21 @@ pub fn candidates(known: &Known) -> Vec<Candidate> {
 fn judged(sets: [usize; 2], known: &Known) -> Candidate {
     let mut candidate = Candidate { sets, ratio: Support::Open, share: None, channels: None };
     let [ratio, share] = candidate.expected();
-    candidate.ratio = match known.ratio {
-        met if met > ratio * NEAR => Support::Against,
-        met if met >= ratio / NEAR => Support::For,
-        // Cores that cannot use the wide set.
-        _ => Support::Open,
+    candidate.ratio = if known.ratio > ratio * NEAR {
+        Support::Against
+    } else if known.ratio >= ratio / NEAR {
+        Support::For
+    } else {
+        // The cores may be unable to use the wide set.
+        Support::Open
     };
     candidate.share = known.slow_share.map(|[least, most]| {
-        let fits = share >= least - NEAR_SHARE && share <= most + NEAR_SHARE;
-        match fits {
-            false => Support::Against,
-            // Too much was not measured to separate them by the share.
-            true if most - least > 0.2 => Support::Open,
-            true => Support::For,
+        if share < least - NEAR_SHARE || share > most + NEAR_SHARE {
+            Support::Against
+        } else if most - least > MAX_UNKNOWN_SHARE {
+            Support::Open
+        } else {
+            Support::For
         }
     });
     candidate.channels = known
@@ -136,7 +142,7 @@ mod tests {
         let all = candidates(&known);
         assert_eq!(all[0].sets, [3, 1]);
         assert!(all[0].stands() && all[0].ratio == Support::For);
-        assert_eq!((all[0].expected(), all[0].of_all()), ([3.0, 0.25], [0.75, 0.25]));
+        assert_eq!((all[0].expected(), all[0].bandwidth_shares()), ([3.0, 0.25], [0.75, 0.25]));
         assert!(all.iter().filter(|one| one.stands()).all(|one| one.sets == [3, 1]), "{all:?}");
         // The same where cores cannot use three channels.
         let known = Known { ratio: 1.8, channels: Some(4), ..known };
@@ -149,13 +155,12 @@ mod tests {
         let known = Known { ratio: 1.21, ..Known::default() };
         let all = candidates(&known);
         assert!(!all.is_empty() && all.iter().all(|one| !one.stands()), "{all:?}");
-        // The story's own figures: 1.21 in a quarter.
-        let told = candidates(&Known { ratio: 1.21, slow_share: Some([0.45, 0.5]), channels: Some(6) });
-        assert!(told.iter().all(|one| !one.stands()), "{told:?}");
+        let with_share = candidates(&Known { ratio: 1.21, slow_share: Some([0.45, 0.5]), channels: Some(6) });
+        assert!(with_share.iter().all(|one| !one.stands()), "{with_share:?}");
     }
 
     #[test]
-    fn channels_that_firmware_tells_rule_others_out() {
+    fn channels_that_firmware_reports_rule_others_out() {
         let known = Known { ratio: 3.9, slow_share: Some([0.15, 0.5]), channels: Some(5) };
         let all = candidates(&known);
         assert_eq!(all.iter().map(|one| one.sets).collect::<Vec<_>>(), [[4, 1], [3, 2]]);

@@ -2,19 +2,19 @@
 
 use fastrand::Rng;
 
-use super::fit::{Fit, Point};
+use super::fit::{Fit, LogValue};
 use crate::noise::normal;
 use crate::order::quantile;
 use model::Better;
 
-/// Simulated sweeps behind a limit.
+/// Simulated sweeps from which a limit is taken.
 const DRAWS: usize = 2000;
 
 /// Comparison with the best (Hsu 1984): a cell may be the best unless another is better by more
 /// than the one-sided 95 % limit of the largest of all differences from one cell, so that the true
 /// best is among them in 95 % of sweeps. The limit is drawn from the residuals with the cells' own
 /// numbers of observations. Cells `0..cells`, the best first; empty for [`Better::Neither`].
-pub fn best(points: &[Point], fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
+pub fn best(points: &[LogValue], fitted: &Fit, cells: usize, better: Better, seed: u64) -> Vec<usize> {
     let sign = match better {
         Better::Higher => 1.0,
         Better::Lower => -1.0,
@@ -42,31 +42,32 @@ fn limits(counts: &[usize], residuals: &[f64], freedom: f64, seed: u64) -> Vec<f
     if residuals.is_empty() {
         return vec![f64::INFINITY; counts.len()];
     }
+    // Cells with as many observations have the same limit: one of each kind is simulated.
     let mut kinds: Vec<usize> = counts.to_vec();
     kinds.sort_unstable();
     kinds.dedup();
-    let errors: Vec<f64> = counts.iter().map(|n| 1.0 / (*n).max(1) as f64).collect();
-    let stands: Vec<usize> =
+    let variances: Vec<f64> = counts.iter().map(|n| 1.0 / (*n).max(1) as f64).collect();
+    let examples: Vec<usize> =
         kinds.iter().filter_map(|kind| counts.iter().position(|count| count == kind)).collect();
-    let mut largest = vec![Vec::with_capacity(DRAWS); stands.len()];
+    let mut largest = vec![Vec::with_capacity(DRAWS); examples.len()];
     for (levels, estimate) in draws(counts, residuals, freedom, seed, DRAWS) {
-        for (own, largest) in stands.iter().zip(&mut largest) {
-            let differences = levels.iter().zip(&errors).enumerate().filter(|(other, _)| other != own);
-            let scaled = differences
-                .map(|(_, (level, variance))| (level - levels[*own]) / (variance + errors[*own]).sqrt());
+        for (cell, largest) in examples.iter().zip(&mut largest) {
+            let others = levels.iter().zip(&variances).enumerate().filter(|(other, _)| other != cell);
+            let scaled = others
+                .map(|(_, (level, variance))| (level - levels[*cell]) / (variance + variances[*cell]).sqrt());
             largest.push(scaled.fold(0.0, f64::max) / estimate);
         }
     }
     let limits: Vec<f64> =
         largest.iter().map(|largest| quantile(largest, 0.95).unwrap_or(f64::INFINITY)).collect();
-    let of = |count: &usize| {
+    let limit_of = |count: &usize| {
         kinds.iter().position(|kind| kind == count).map_or(f64::INFINITY, |kind| limits[kind])
     };
-    counts.iter().map(of).collect()
+    counts.iter().map(limit_of).collect()
 }
 
-/// Simulated sweeps in which nothing differs: the levels of cells with this many observations each,
-/// which have the standard deviation 1, and the estimate of that.
+/// Simulates sweeps in which no cell differs: the levels of cells with this many observations each
+/// (of standard deviation 1), and the estimate of that deviation.
 pub fn draws(
     counts: &[usize],
     residuals: &[f64],
@@ -75,8 +76,7 @@ pub fn draws(
     sweeps: usize,
 ) -> impl Iterator<Item = (Vec<f64>, f64)> {
     let mut rng = Rng::with_seed(seed);
-    // The estimate of the noise that the differences will be compared with (Wilson & Hilferty
-    // 1931).
+    // The estimate's scatter: a chi-square by its cube root (Wilson & Hilferty 1931).
     let part = 2.0 / (9.0 * freedom);
     (0..sweeps).map(move |_| {
         let mut level = |n: &usize| {

@@ -13,7 +13,7 @@ pub mod scan;
 
 use fastrand::Rng;
 
-use super::fit::{Contrast, Fit, PassLevels, Point, fit};
+use super::fit::{Contrast, Fit, LogValue, PassLevels, fit};
 use super::matters::floor;
 use super::{Knob, Shape};
 use crate::order::{MAD_TO_SIGMA, mad, median};
@@ -28,10 +28,10 @@ const PERMUTATIONS: usize = 999;
 /// Residuals count up to this many robust standard deviations, so that no single observation
 /// decides.
 const CLIP_SIGMAS: f64 = 5.0;
-/// How often a trend at its floor is detected.
+/// How often an effect of the smallest detectable size is detected.
 const DETECTION_POWER: f64 = 0.8;
 
-/// A question.
+/// What is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypothesis {
     /// Do the values of a knob differ? Axis 0 is the columns' knob, 1 the rows'.
@@ -45,7 +45,7 @@ pub enum Hypothesis {
 }
 
 impl Hypothesis {
-    /// Of one knob alone: which one.
+    /// The knob, if it is about one knob alone.
     pub fn axis(self) -> Option<usize> {
         match self {
             Hypothesis::Main { axis } | Hypothesis::Trend { axis } => Some(axis),
@@ -54,41 +54,41 @@ impl Hypothesis {
     }
 }
 
-/// What the observations say to a question.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestResult {
     pub hypothesis: Hypothesis,
-    /// That there is nothing, of this question alone ...
+    /// p that there is no effect, of this test alone.
     pub p: f64,
-    /// ... and with all questions of the surface in mind: the closed test's.
+    /// The same, adjusted for all tests of the surface (closed testing).
     pub adjusted: f64,
     /// Of a main effect, each value of the knob over the one that was there before (or the first),
     /// at equal values of the other knob; of a trend, the last value over the first on a straight
     /// line. `None` without observations.
     pub effects: Vec<Option<Contrast>>,
     /// Logarithm of the smallest effect that would have been detected in about four of five cases;
-    /// `None` where no single number says it.
+    /// `None` if no single number describes it.
     pub floor: Option<f64>,
 }
 
 impl TestResult {
-    /// Whether there is an effect, at 5 % over all questions.
+    /// Whether there is an effect, at 5 % over all tests.
     pub fn is_yes(&self) -> bool {
         self.adjusted <= ALPHA
     }
 }
 
-/// What each statistic of a knob whose values have an order counts: do they differ, do neighbours
+/// Weights of the statistics of a knob whose values have an order: do they differ, do neighbours
 /// differ from the others, do they rise or fall.
 const WEIGHTS_ORDERED: [f64; 3] = [0.4, 0.3, 0.3];
-/// Of one without an order.
+/// Weights for one without an order.
 const WEIGHTS_UNORDERED: [f64; 3] = [1.0, 0.0, 0.0];
-/// What each statistic of all cells counts: do they differ, does a rectangle of them differ from
+/// Weights of the statistics of all cells: do they differ, does a rectangle of them differ from
 /// the others, do the columns' means, do the rows', what is left.
 const WEIGHTS_CELLS: [f64; 5] = [0.3, 0.3, 0.15, 0.15, 0.1];
 
-/// All that is asked of the cells `0..shape.cells()`: each with its effects and its floor, and no
-/// answer yet.
+/// The tests of the cells `0..shape.cells()`, with effects and smallest detectable effects, but
+/// without p-values.
 pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<TestResult> {
     let grid = Grid { shape, fitted };
     let mut all: Vec<TestResult> = Vec::new();
@@ -114,7 +114,7 @@ pub fn questions(shape: Shape, knobs: &[Knob; 2], fitted: &Fit) -> Vec<TestResul
 
 /// The same with the tests' p-values.
 pub fn results(
-    points: &[Point],
+    points: &[LogValue],
     shape: Shape,
     knobs: &[Knob; 2],
     fitted: &Fit,
@@ -138,7 +138,7 @@ pub fn results(
                 rising = own;
                 p
             }
-            // It follows its knob.
+            // Tested with its knob, right before.
             Hypothesis::Trend { .. } => rising,
             Hypothesis::Interaction => grid.together(points, seed),
             Hypothesis::Any => {
@@ -159,8 +159,8 @@ pub fn results(
 }
 
 /// The smallest difference between two values of a knob, as a logarithm, that would have been
-/// detected of each knob; `None` where there is no question. A trend is detected earlier, and says
-/// nothing of what only some values do.
+/// detected of each knob; `None` if no knob is tested. A trend is detected earlier, and does not
+/// show what only some values do.
 pub fn detectable_effect(test_results: &[TestResult]) -> Option<f64> {
     let mains = test_results.iter().filter(|answer| matches!(answer.hypothesis, Hypothesis::Main { .. }));
     mains.filter_map(|answer| answer.floor).reduce(f64::max)
@@ -171,7 +171,7 @@ fn risen(sums: &[f64], places: &[f64]) -> f64 {
     sums.iter().zip(places).map(|(sum, place)| sum * place).sum::<f64>().abs()
 }
 
-/// A observation: what it may be exchanged within, what is exchanged, and its value.
+/// An observation: the group in which it may be exchanged, the label that is exchanged, the value.
 struct Labelled {
     group: (usize, u32),
     label: usize,
@@ -182,7 +182,7 @@ struct Labelled {
 #[derive(Clone)]
 struct Exchanged {
     groups: Vec<Group>,
-    /// Of each label, the observations that its sum stands for.
+    /// For each label the number of observations in its sum.
     counts: Vec<f64>,
     /// What each label's weighted values are multiplied by, so that their sum has the variance of
     /// this many observations.
@@ -203,14 +203,14 @@ impl Exchanged {
     /// Labels are exchanged within a pass and within a `stratum` of cells. The drift is taken out
     /// without regard to the labels.
     fn of(
-        points: &[Point],
+        points: &[LogValue],
         cells: usize,
         label: impl Fn(usize) -> usize,
         stratum: impl Fn(usize) -> usize,
     ) -> Exchanged {
-        let own = |cell: usize| if cell < cells { 1 + stratum(cell) } else { 0 };
-        let blind: Vec<Point> =
-            points.iter().map(|point| Point { cell: own(point.cell), ..*point }).collect();
+        let cell_of_stratum = |cell: usize| if cell < cells { 1 + stratum(cell) } else { 0 };
+        let blind: Vec<LogValue> =
+            points.iter().map(|point| LogValue { cell: cell_of_stratum(point.cell), ..*point }).collect();
         let settings = blind.iter().map(|point| point.cell + 1).max().unwrap_or(0);
         let drift = fit(&blind, settings, PassLevels::Shared)
             .map_or_else(|| vec![0.0; points.len()], |fitted| fitted.drift);
@@ -278,10 +278,10 @@ impl Exchanged {
         })
     }
 
-    /// p that nothing is larger than exchange makes it, over several statistics of the sums
-    /// together and of each alone. Interaction the smallest of their p, each over its weight, is
-    /// held against what exchange makes of that (Westfall and Young, *Resampling-based multiple
-    /// testing*, 1993): exact, however the statistics depend on each other.
+    /// p over several statistics of the sums together, and of each alone. Together: the smallest of
+    /// their p, each over its weight, is compared with the same of exchanged observations (Westfall
+    /// and Young, *Resampling-based multiple testing*, 1993). That is exact, however the statistics
+    /// depend on each other.
     fn jointly<const N: usize>(
         &self,
         seed: u64,
@@ -312,12 +312,12 @@ impl Exchanged {
     }
 }
 
-/// Which share of values is at least as large as each, equal to a hair or not.
+/// For each value the share of values that are as large or larger, up to rounding.
 fn ranked(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let hair = |value: f64| value - value.abs() * 1e-9;
-    let above = |value: &f64| values.len() - sorted.partition_point(|other| *other < hair(*value));
+    let less_rounding = |value: f64| value - value.abs() * 1e-9;
+    let above = |value: &f64| values.len() - sorted.partition_point(|other| *other < less_rounding(*value));
     values.iter().map(|value| above(value) as f64 / values.len() as f64).collect()
 }
 
@@ -327,17 +327,17 @@ struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Where the values of an axis's knob stand in their order, where they have one.
+    /// The places of the values of an axis's knob in their order, if they have one.
     fn places<'k>(&self, axis: usize, knobs: &[Knob<'k>; 2]) -> Option<&'k [f64]> {
         knobs[axis].places.filter(|places| places.len() == self.values(axis) && places.len() > 2)
     }
 
-    /// Values of an axis's knob.
+    /// The number of values of an axis's knob.
     fn values(&self, axis: usize) -> usize {
         if axis == 0 { self.shape.columns } else { self.shape.rows }
     }
 
-    /// Which of them a cell has.
+    /// The index of the value that a cell has.
     fn place(&self, cell: usize, axis: usize) -> usize {
         if axis == 0 { cell % self.shape.columns } else { cell / self.shape.columns }
     }
@@ -357,16 +357,16 @@ impl Grid<'_> {
 
     /// The mean contrast of several, each a list of weighted cells.
     fn mean(&self, each: &[Vec<(usize, f64)>]) -> Option<Contrast> {
-        let share = 1.0 / each.len().max(1) as f64;
+        let part = 1.0 / each.len().max(1) as f64;
         let weights: Vec<(usize, f64)> =
-            each.iter().flatten().map(|(cell, weight)| (*cell, weight * share)).collect();
+            each.iter().flatten().map(|(cell, weight)| (*cell, weight * part)).collect();
         (!each.is_empty()).then(|| self.fitted.contrast(&weights)).flatten()
     }
 
     /// Each value of a knob over one of them, over all lines that have both.
     fn mains(&self, axis: usize, before: usize) -> Vec<Option<Contrast>> {
         let lines = self.lines(axis);
-        let of = |value: usize| {
+        let main_effect = |value: usize| {
             let pair = |line: &Vec<(usize, usize)>| {
                 let at =
                     |wanted: usize| line.iter().find(|(along, _)| *along == wanted).map(|(_, cell)| *cell);
@@ -374,7 +374,7 @@ impl Grid<'_> {
             };
             self.mean(&lines.iter().filter_map(pair).collect::<Vec<_>>())
         };
-        (0..self.values(axis)).map(of).collect()
+        (0..self.values(axis)).map(main_effect).collect()
     }
 
     /// From the lowest to the highest place by the straight lines through all lines.
@@ -428,28 +428,29 @@ impl Grid<'_> {
     }
 
     /// Observations less the sum of both knobs' effects on them.
-    fn beyond_sum(&self, points: &[Point]) -> Vec<Point> {
+    fn beyond_sum(&self, points: &[LogValue]) -> Vec<LogValue> {
         let (mut sums, mut counts) = (vec![0.0; self.shape.cells()], vec![0.0; self.shape.cells()]);
         let own = || points.iter().filter(|point| point.cell < self.shape.cells());
         own().for_each(|point| counts[point.cell] += 1.0);
         own().for_each(|point| sums[point.cell] += point.log / counts[point.cell]);
         let left = self.left_of_sum(sums.clone(), &counts);
-        let rest = |point: &Point| Point { log: point.log - sums[point.cell] + left[point.cell], ..*point };
+        let rest =
+            |point: &LogValue| LogValue { log: point.log - sums[point.cell] + left[point.cell], ..*point };
         own().map(rest).collect()
     }
 
     /// p that what one knob does is the same at each value of the other, by what the sum of both
     /// leaves of the observations, exchanged within passes. The drift is taken out knowing at most
     /// that sum.
-    fn together(&self, points: &[Point], seed: u64) -> f64 {
+    fn together(&self, points: &[LogValue], seed: u64) -> f64 {
         let beyond = self.beyond_sum(points);
-        let blind: Vec<Point> = beyond.iter().map(|point| Point { cell: 0, ..*point }).collect();
+        let blind: Vec<LogValue> = beyond.iter().map(|point| LogValue { cell: 0, ..*point }).collect();
         let drift =
             fit(&blind, 1, PassLevels::Shared).map_or_else(|| vec![0.0; blind.len()], |fitted| fitted.drift);
         let still =
-            beyond.iter().zip(&drift).map(|(point, drift)| Point { log: point.log - drift, ..*point });
-        let own = |point: Point| Labelled { group: (0, point.pass), label: point.cell, value: point.log };
-        let observations = self.beyond_sum(&still.collect::<Vec<Point>>()).into_iter().map(own);
+            beyond.iter().zip(&drift).map(|(point, drift)| LogValue { log: point.log - drift, ..*point });
+        let own = |point: LogValue| Labelled { group: (0, point.pass), label: point.cell, value: point.log };
+        let observations = self.beyond_sum(&still.collect::<Vec<LogValue>>()).into_iter().map(own);
         let observations = Exchanged::within(observations.collect());
         let counts: Vec<f64> = (0..self.shape.cells())
             .map(|cell| observations.counts.get(cell).copied().unwrap_or(0.0))

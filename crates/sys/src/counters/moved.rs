@@ -32,15 +32,18 @@ const KSM_NAME: &str = "ksm_pages_sharing";
 pub struct MovedMemory {
     vmstat: CounterFile,
     ksm_sharing: CounterFile,
-    faults: AdvanceCheck,
+    /// Page faults, which always grow, show that the file is real and not a sandbox's.
+    page_faults: AdvanceCheck,
     buffer: Vec<u8>,
 }
 
 /// All counters at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct MovedMemoryReading {
+    /// Whether page faults have grown since the first reading.
     counters_advance: bool,
-    totals: BTreeMap<&'static str, f64>,
+    /// By the kernel's names: running totals, and the level of KSM.
+    values: BTreeMap<&'static str, f64>,
 }
 
 impl MovedMemory {
@@ -49,7 +52,7 @@ impl MovedMemory {
         MovedMemory {
             vmstat: CounterFile::open(&under("/proc/vmstat")),
             ksm_sharing: CounterFile::open(&under(KSM_PATH)),
-            faults: AdvanceCheck::default(),
+            page_faults: AdvanceCheck::default(),
             buffer: Vec::new(),
         }
     }
@@ -57,22 +60,25 @@ impl MovedMemory {
     pub fn read(&mut self) -> MovedMemoryReading {
         let mut now = MovedMemoryReading::default();
         if let Some(text) = self.vmstat.read(&mut self.buffer) {
-            now.counters_advance = self.faults.has_advanced(field(text, "pgfault"));
-            now.totals = NAMES.iter().filter_map(|name| Some((*name, field(text, name)?))).collect();
+            now.counters_advance = self.page_faults.has_advanced(field(text, "pgfault"));
+            now.values = NAMES.iter().filter_map(|name| Some((*name, field(text, name)?))).collect();
         }
         let pages = self.ksm_sharing.read(&mut self.buffer).and_then(|text| text.trim().parse().ok());
-        now.totals.extend(pages.map(|pages| (KSM_NAME, pages)));
+        now.values.extend(pages.map(|pages| (KSM_NAME, pages)));
         now
     }
 }
 
 impl MovedMemoryReading {
-    /// Differences to `earlier` by the kernel's names; empty if the files' numbers never change (a
-    /// sandbox). The difference of KSM's pages may be negative.
+    /// Differences to any earlier reading by the kernel's names; empty if the files' numbers never
+    /// change (a sandbox). The difference of KSM's pages may be negative.
     pub fn since(&self, earlier: &MovedMemoryReading) -> BTreeMap<String, f64> {
-        let totals = self.totals.iter().filter(|_| self.counters_advance);
-        totals
-            .filter_map(|(name, total)| Some((name.to_string(), total - earlier.totals.get(name)?)))
+        if !self.counters_advance {
+            return BTreeMap::new();
+        }
+        self.values
+            .iter()
+            .filter_map(|(name, value)| Some((name.to_string(), value - earlier.values.get(name)?)))
             .collect()
     }
 }

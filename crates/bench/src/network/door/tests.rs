@@ -13,7 +13,7 @@ fn untuned(_: &OwnedFd) -> anyhow::Result<()> {
 }
 
 /// A session's two ends, and a door of the server's with its port.
-fn opened(protocol: Protocol) -> (Link, Link, DataPort<'static>, SocketAddr) {
+fn opened(protocol: Transport) -> (Link, Link, DataPort<'static>, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
     let (server, _) = listener.accept().expect("accepted");
@@ -27,7 +27,7 @@ fn opened(protocol: Protocol) -> (Link, Link, DataPort<'static>, SocketAddr) {
 
 #[test]
 fn who_proves_himself_is_not_kept_waiting_by_strangers() {
-    let (client, mut server, door, to) = opened(Protocol::Tcp);
+    let (client, mut server, door, to) = opened(Transport::Tcp);
     let connect = || TcpStream::connect(to).expect("it listens");
     // More of them than there is room for, some with half a cookie, some with a wrong one; then our
     // own, in any order.
@@ -68,7 +68,7 @@ fn can_be_shared(at: SocketAddr) -> bool {
 
 #[test]
 fn a_port_for_datagrams_is_shared_with_nobody() {
-    let (mut client, mut server, door, to) = opened(Protocol::Udp);
+    let (mut client, mut server, door, to) = opened(Transport::Udp);
     assert!(!can_be_shared(to));
     const STREAMS: u32 = 4;
     let stranger = UdpSocket::bind("127.0.0.1:0").expect("a port");

@@ -264,8 +264,7 @@ pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
         return String::new();
     };
     let title = &charted.metric.title;
-    let follows = involuntary.within(charted, cells);
-    let rho = |(rho, visits): (f64, usize)| format!("rank correlation {rho:.2} over {visits} passes");
+    let follows = involuntary.correlation_within(charted, cells);
     let counts: Vec<f64> = cells.iter().filter_map(|cell| at(involuntary, *cell)).collect();
     let least = counts.iter().copied().fold(f64::INFINITY, f64::min);
     let most = counts.iter().copied().fold(0.0, f64::max);
@@ -282,7 +281,7 @@ pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
             }
             _ => format!("{span} involuntary switches per run make no difference"),
         },
-        Kind::Fall if many > few * MORE => match follows.filter(|(rho, _)| *rho >= MIN_RHO) {
+        Kind::Fall if many > few * MORE => match follows.as_ref().filter(|found| found.rho >= MIN_RHO) {
             Some(found) => {
                 let both = voluntary.and_then(|voluntary| {
                     let (many, few) = (at(voluntary, *highest)?, at(voluntary, *lowest)?);
@@ -294,14 +293,14 @@ pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
                     count(many),
                     count(few),
                     both.unwrap_or_default(),
-                    rho(found)
+                    found.words()
                 )
             }
             None => format!(
                 "involuntary switches fall from {} to {}, but pass by pass the {title} does not follow them{}",
                 count(many),
                 count(few),
-                follows.map_or(String::new(), |found| format!(" ({})", rho(found)))
+                follows.as_ref().map_or(String::new(), |found| format!(" ({})", found.words()))
             ),
         },
         Kind::Fall => format!(
@@ -311,11 +310,11 @@ pub fn why(charted: &MetricGrid, kind: Kind, cells: &[usize]) -> String {
             count(few)
         ),
         Kind::Ragged => {
-            let said = match follows {
-                Some(found) if found.0.abs() >= MIN_RHO => {
-                    format!(", and the {title} follows them ({})", rho(found))
+            let said = match &follows {
+                Some(found) if found.rho.abs() >= MIN_RHO => {
+                    format!(", and the {title} follows them ({})", found.words())
                 }
-                Some(found) => format!(", which do not explain them ({})", rho(found)),
+                Some(found) => format!(", which do not explain them ({})", found.words()),
                 None => String::new(),
             };
             format!("ups and downs with {span} involuntary switches per run{said}")
