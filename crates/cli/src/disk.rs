@@ -8,13 +8,13 @@ use model::units;
 #[derive(clap::Args, Default)]
 #[command(next_help_heading = DISK)]
 pub struct DiskArgs {
-    /// I/O sizes (512–8M), such as 4k,64k,1M [default: the profile's]
+    /// I/O sizes (512 to 8M), such as 4k,64k,1M [default: the profile's]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = block)]
     block: Vec<u64>,
     /// I/Os in flight per job, such as 1,32 [default: the profile's]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Vec<u32>,
-    /// Jobs at once (1–64), each with its own core and file
+    /// Jobs at once (1 to 64), each with its own core and file
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<usize>,
     /// I/Os per second of disk.paced [default: the profile's]
@@ -23,7 +23,7 @@ pub struct DiskArgs {
     /// uring, polled (io_uring that polls) or psync [default: uring]
     #[arg(long, value_name = "ENGINE", value_parser = ["uring", "polled", "psync"], hide_possible_values = true)]
     engine: Option<String>,
-    /// Time per point, 1s–1h (5m shows burst credits)
+    /// Time per point, 1s to 1h (5m shows burst credits)
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     io_time: Option<u64>,
 }
@@ -32,7 +32,7 @@ pub struct DiskArgs {
 fn whole_seconds(text: &str) -> Result<u64, String> {
     let time = units::duration(text)?;
     let whole = time.subsec_nanos() == 0 && (1..=3600).contains(&time.as_secs());
-    whole.then_some(time.as_secs()).ok_or_else(|| "use whole seconds, 1s–1h".to_string())
+    whole.then_some(time.as_secs()).ok_or_else(|| "use whole seconds, 1s to 1h".to_string())
 }
 
 const SMALLEST: u64 = 512;

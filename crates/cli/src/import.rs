@@ -81,7 +81,7 @@ fn text_of(results: &[(String, Imported)], args: &Args, exit: u8) -> anyhow::Res
     let differs = screen.rows.iter().any(|row| row.reading.extra.starts_with(imported::screen::DIFFERS));
     let wide = screen.rows.iter().any(|row| row.reading.wide);
     let legend = match (differs, wide) {
-        (true, _) => "other method: --all says how",
+        (true, _) => "differs: measured in another way, see --all",
         (false, true) => "~ = wide reference class",
         (false, false) => "",
     };

@@ -18,7 +18,7 @@ use session::plan::{self, PROFILES, Profile};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Measuring")]
 pub struct MeasureArgs {
-    /// quick (90 s, ±3 %), standard (10 min, ±1 %), full (1 h or more, ±1 %)
+    /// quick (90 s, to 3 %), standard (10 min, to 1 %), full (1 h or more)
     #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["quick", "standard", "full"], hide_possible_values = true)]
     pub profile: String,
     /// Short for --profile quick

@@ -73,7 +73,7 @@ fn free(evidence: &Evidence) -> Option<Vec<Finding>> {
     Some(kept.collect())
 }
 
-/// Withdraws a finding whose pinned figures other findings rejected: then their ratio means nothing.
+/// Withdraws a finding whose pinned figures other findings rejected: their ratio means nothing.
 pub fn withdraw_rejected(findings: &mut Vec<Finding>, series: &[Judged]) {
     let is_rejected = |fact: &Fact| {
         series.iter().any(|judged| {

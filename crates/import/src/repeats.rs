@@ -99,8 +99,8 @@ pub struct Row {
     /// enough to say so, in words.
     #[serde(skip)]
     pub chance: Option<String>,
-    /// The share of slow memory of each run, 0..1, that would explain runs in the order of memory of
-    /// two speeds, if the slowest had only slow memory and the fastest only fast. Empty unless
+    /// The share of slow memory of each run, 0..1, that would explain runs in the order of memory
+    /// of two speeds, if the slowest had only slow memory and the fastest only fast. Empty unless
     /// components that stream through memory move and others hold still.
     pub slow_shares: Vec<f64>,
 }

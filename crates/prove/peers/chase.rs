@@ -13,7 +13,7 @@ use super::built::{Built, CHASE};
 use super::{Bench, PAIRS_MIN, ROW_LIMIT, Wanted, line, number_after, put_row, said_by, value_in};
 
 /// Where its rows stand in docs/results.
-const SECTION: &str = "peers-chase";
+const SECTION: &str = "bench:chase";
 /// Bytes of both sides' blocks. The peer flushes nothing and loads a line of four, so that a
 /// quarter of this has to be more than any cache keeps.
 const BYTES: u64 = 1 << 30;

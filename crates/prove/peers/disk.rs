@@ -141,7 +141,7 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
     };
     for job in wanted {
         match compare(bench, job, &directory, &file) {
-            Ok(lines) => lines.iter().for_each(|line| put_row("peers-disk", line)),
+            Ok(lines) => lines.iter().for_each(|line| put_row("bench:disk", line)),
             Err(why) => println!("| {NAME} {} (fio) | – | – | not compared: {why} | – | – | – |", job.name),
         }
     }

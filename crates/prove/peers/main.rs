@@ -6,14 +6,13 @@
 //! distribution (`crates/prove/install-peer-tools`); a row whose peer is not installed says so.
 //!
 //! `cargo bench -p prove --bench peers -- WORD...` runs the rows whose name contains one of the
-//! words; `spread` is the table of ten whole runs (`spread.rs`), `fleet` how long `assay peers`
-//! takes with 10,000 hosts (`fleet.rs`). Each row replaces the one of its name in docs/results.
+//! words; `spread` is the table of ten whole runs (`spread.rs`). Each row replaces the one of its
+//! name in docs/results.
 
 mod built;
 mod chain;
 mod chase;
 mod disk;
-mod fleet;
 mod hackbench;
 mod memory;
 mod network;
@@ -413,19 +412,16 @@ fn main() {
         true => network::Namespaces::make(&bench),
         false => Err("not asked for".to_string()),
     };
-    bench.table("peers-system", system::rows(&bench), asked);
-    bench.table("peers-memory", memory::rows(&bench), asked);
-    bench.table("peers-hackbench", hackbench::rows(&bench), asked);
-    bench.table("peers-rate", rate::rows(&bench, &built), asked);
-    bench.table("peers-network", network::rows(&bench, &spaces), asked);
+    bench.table("bench:system", system::rows(&bench), asked);
+    bench.table("bench:memory", memory::rows(&bench), asked);
+    bench.table("bench:hackbench", hackbench::rows(&bench), asked);
+    bench.table("bench:rate", rate::rows(&bench, &built), asked);
+    bench.table("bench:network", network::rows(&bench, &spaces), asked);
     chase::table(&bench, &built, asked);
     disk::table(&bench, asked);
     trust::table(&bench, asked);
     if asked(spread::NAME) {
         spread::table(&bench);
-    }
-    if asked(fleet::NAME) {
-        fleet::table();
     }
 }
 

@@ -111,7 +111,7 @@ pub fn table(bench: &Bench) {
         }
     }
     println!("{}", each(&figures));
-    put_table("spread", &format!("{}\n{}", by_tool(&figures), twins(&figures)), begin);
+    put_table("bench:spread", &format!("{}\n{}", by_tool(&figures), twins(&figures)), begin);
 }
 
 /// One run of Assay's; a figure for each series that has a number whatever its verdict.

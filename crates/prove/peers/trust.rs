@@ -31,11 +31,13 @@ pub const WORKER: &str = "trust-worker";
 pub struct Work {
     pub name: &'static str,
     pub word: &'static str,
+    /// Where its table stands in docs/results.
+    place: &'static str,
 }
 
 const WORKS: [Work; 2] = [
-    Work { name: "trust: spin loop", word: "spin" },
-    Work { name: "trust: system call (getpid)", word: "getpid" },
+    Work { name: "trust: spin loop", word: "spin", place: "bench:trust-spin" },
+    Work { name: "trust: system call (getpid)", word: "getpid", place: "bench:trust-getpid" },
 ];
 
 const QUICK_RUN: &str = "trust: a whole quick run of Assay";
@@ -96,7 +98,7 @@ pub fn table(bench: &Bench, asked: impl Fn(&str) -> bool) {
         for (layout, score) in layouts.iter().zip(&scores) {
             table += &format!("\n{}", score.line(layout.name));
         }
-        put_table(&format!("trust-{}", work.word), &table, begin);
+        put_table(work.place, &table, begin);
     }
 }
 
@@ -122,7 +124,7 @@ fn quick_run() {
             let text = format!(
                 "{QUICK_RUN}: {trusted} of {figures} main figures trusted in {seconds:.0} s, {rate:.1} a minute."
             );
-            put_table("trust-run", &text, begin);
+            put_table("bench:trust-run", &text, begin);
         }
         None => println!("\n{QUICK_RUN}: no run."),
     }

@@ -87,7 +87,8 @@ fn main() -> ExitCode {
         let table = (section.run)();
         let seconds = started.elapsed().as_secs_f64();
         println!("## {} ({seconds:.0} s)\n\n{table}", section.title);
-        left_out.extend(results::write_table(section.name, &table, &commit, seconds).err());
+        left_out
+            .extend(results::write_table(&format!("prove:{}", section.name), &table, &commit, seconds).err());
     }
     if left_out.is_empty() {
         ExitCode::SUCCESS

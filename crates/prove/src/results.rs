@@ -1,5 +1,6 @@
 //! The tables of docs/results: a program that measures a table writes it there, with the commit and
-//! the day. A table stands between `<!-- prove:NAME -->` and `<!-- /prove -->`.
+//! the day. A table stands between `<!-- PLACE -->` and `<!-- /PROGRAM -->`, where the place is
+//! called `PROGRAM:NAME` (`prove:icc`, `bench:disk`).
 
 use std::process::Command;
 
@@ -9,10 +10,10 @@ const FOLDER: &str = "docs/results";
 /// Writes a whole table, which took `seconds`.
 ///
 /// # Errors
-/// Fails if no file of docs/results has a place of this name, or the file cannot be written.
-pub fn write_table(name: &str, table: &str, commit: &str, seconds: f64) -> Result<(), String> {
+/// Fails if no file of docs/results has this place, or the file cannot be written.
+pub fn write_table(place: &str, table: &str, commit: &str, seconds: f64) -> Result<(), String> {
     let stamp = format!("Measured at commit {commit} on {} in {seconds:.0} s.", today());
-    change(name, |_| format!("{}\n\n{stamp}", table.trim_end()))
+    change(place, |_| format!("{}\n\n{stamp}", table.trim_end()))
 }
 
 /// Writes one row, `| name | ... |`, in place of the row with the same first cell, or below all
@@ -20,31 +21,32 @@ pub fn write_table(name: &str, table: &str, commit: &str, seconds: f64) -> Resul
 ///
 /// # Errors
 /// As [`write_table`].
-pub fn write_row(name: &str, row: &str, commit: &str) -> Result<(), String> {
+pub fn write_row(place: &str, row: &str, commit: &str) -> Result<(), String> {
     let row = format!("{} {commit}, {} |", row.trim_end(), today());
     let first_cell = |row: &str| row.split('|').nth(1).map(str::trim).map(str::to_string);
-    change(name, |table| {
+    change(place, |table| {
         let mut rows: Vec<&str> = table.trim().lines().collect();
         match rows.iter().position(|other| first_cell(other) == first_cell(&row)) {
-            Some(place) => rows[place] = &row,
+            Some(number) => rows[number] = &row,
             None => rows.push(&row),
         }
         rows.join("\n")
     })
 }
 
-/// Gives what stands at the place of `name` another text.
-fn change(name: &str, text_of: impl Fn(&str) -> String) -> Result<(), String> {
-    let (begin, end) = (format!("<!-- prove:{name} -->"), "<!-- /prove -->");
+/// Gives what stands at a place another text.
+fn change(place: &str, text_of: impl Fn(&str) -> String) -> Result<(), String> {
+    let program = place.split(':').next().unwrap_or_default();
+    let (begin, end) = (format!("<!-- {place} -->"), format!("<!-- /{program} -->"));
     let files = std::fs::read_dir(testkit::root().join(FOLDER)).into_iter().flatten().flatten();
     for path in files.map(|file| file.path()) {
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
         let Some((before, rest)) = text.split_once(&begin) else { continue };
-        let Some((old, after)) = rest.split_once(end) else { continue };
+        let Some((old, after)) = rest.split_once(&end) else { continue };
         let text = format!("{before}{begin}\n{}\n{end}{after}", text_of(old));
         return std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()));
     }
-    Err(format!("no file of {FOLDER} has a place for {name}: add `{begin}` and `{end}`"))
+    Err(format!("no file of {FOLDER} has a place for {place}: add `{begin}` and `{end}`"))
 }
 
 /// The commit that is checked out, marked where the sources differ from it.

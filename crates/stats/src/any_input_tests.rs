@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::analysis::{CONFIDENCE, judge_run};
 use super::behaviour::{DRIFT_P, behaviour, settling};
-use super::bootstrap::Resampling;
 use super::change::{Sensitivity, changes, welch_p};
 use super::compare::{conclude, paired_p, paired_ratio, ratio_of_means};
 use super::contingency::{Table, association};
@@ -13,11 +12,11 @@ use super::dependence::{autocorrelation, dependent_median_interval, effective_si
 use super::drift::{inside, trend};
 use super::estimate::estimate;
 use super::factorial::{self, share_out};
-use super::index::{Component, geometric_mean, index, interval_over_passes};
+use super::index::{Component, geometric_mean, index};
 use super::knee::knee;
 use super::modes::{inside_processes, modality};
 use super::multiple::{benjamini_hochberg, holm};
-use super::nested::{Nest, components, intraclass, nested_mean, optimal_counts, shares};
+use super::nested::{Nest, components, intraclass, mean_and_half_width, shares};
 use super::order::*;
 use super::outliers::{Covariate, attribute, correlations, outliers};
 use super::ranks::{kruskal_wallis, mann_whitney, spearman};
@@ -137,14 +136,13 @@ proptest! {
             let _ = behaviour(&groups, &found, DRIFT_P, seed);
         }
         prop_assert_eq!(estimate(&groups, CONFIDENCE).is_some(), !finite(&windows).is_empty());
-        let _ = (intraclass(&groups), nested_mean(&Nest::of_groups(&groups), confidence));
+        let _ = (intraclass(&groups), mean_and_half_width(&windows, confidence));
         if let Some(levels) = components(&Nest::of_groups(&groups)) {
-            let _ = (shares(&levels), optimal_counts(&levels, &[1.0, 5.0], 50));
+            let _ = shares(&levels);
         }
         let _ = (inside_processes(&groups), ratio_of_means(&groups, &groups, confidence));
         probability(inside(&groups).map(|inside| inside.p));
         probability(kruskal_wallis(&groups, seed));
-        let _ = interval_over_passes(&groups, Resampling { resamples: 20, confidence, seed });
         let _ = decide(&groups, Target { precision: confidence, most: 20 }, seed);
         let component = |ratio: &f64| Component { name: String::new(), ratio: *ratio, interval: None, weight: *ratio };
         let _ = index(&windows.iter().map(component).collect::<Vec<Component>>(), confidence);

@@ -1,8 +1,7 @@
 //! One figure for many: the geometric mean of ratios, with an interval and a warning where one test
 //! decides it.
 
-use super::bootstrap::{Resampling, bca};
-use super::order::{Interval, median};
+use super::order::Interval;
 use super::tails::normal_quantile;
 
 /// Geometric mean, exp of the mean logarithm; `None` without values or with one that is not finite
@@ -46,10 +45,9 @@ pub struct Index {
 }
 
 /// The index with an interval by the delta method: `Var ln G = sum w² s²`, `s = ln(high / low) /
-/// 2z`, components taken as independent (where whole passes were repeated, [`interval_over_passes`]
-/// needs no such assumption). `confidence` is that of the components' intervals and of the result.
-/// Never drops the worst third. `None` without components or where a ratio or weight is not
-/// positive.
+/// 2z`, components taken as independent. `confidence` is that of the components' intervals
+/// and of the result. Never drops the worst third. `None` without components or where a ratio or
+/// weight is not positive.
 pub fn index(components: &[Component], confidence: f64) -> Option<Index> {
     let ratios: Vec<f64> = components.iter().map(|component| component.ratio).collect();
     let weights: Vec<f64> = components.iter().map(|component| component.weight).collect();
@@ -81,29 +79,8 @@ pub fn index(components: &[Component], confidence: f64) -> Option<Index> {
     Some(Index { value, interval, leave_one_out, decided_by })
 }
 
-/// Interval of the geometric mean over metrics of their medians over passes, resampling whole
-/// passes: metrics of one pass share what drifted. `passes[p][m]` is the ratio of metric m in pass
-/// p. `None` where passes differ in length, there are fewer than two, or a ratio is not positive.
-pub fn interval_over_passes(passes: &[Vec<f64>], plan: Resampling) -> Option<Interval> {
-    let metrics = passes.first()?.len();
-    if passes.iter().any(|pass| pass.len() != metrics) {
-        return None;
-    }
-    bca(&[passes.len()], plan, |drawn| {
-        let over_passes = |metric: usize| {
-            let values: Vec<f64> = drawn[0].iter().map(|&pass| passes[pass][metric]).collect();
-            median(&values).unwrap_or(f64::NAN)
-        };
-        let medians: Vec<f64> = (0..metrics).map(over_passes).collect();
-        geometric_mean(&medians).unwrap_or(f64::NAN)
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use fastrand::Rng;
-
-    use super::super::noise::Noise;
     use super::*;
 
     fn component(name: &str, ratio: f64) -> Component {
@@ -133,23 +110,5 @@ mod tests {
         assert_eq!(index(&unsure, 0.95), None);
         assert_eq!(index(&[], 0.95), None);
         assert_eq!(index(&parts[..1], 0.95).expect("one").leave_one_out, None);
-    }
-
-    #[test]
-    fn passes_are_resampled_whole() {
-        let mut rng = Rng::with_seed(20);
-        // Every pass moves all of its metrics together by 5 %: ten metrics do not make the index
-        // surer than one.
-        let passes: Vec<Vec<f64>> = (0..12)
-            .map(|_| {
-                let pass = Noise::Lognormal { cv: 0.05 }.draw(&mut rng);
-                (0..10).map(|_| pass * Noise::Lognormal { cv: 0.005 }.draw(&mut rng)).collect()
-            })
-            .collect();
-        let plan = Resampling { resamples: 999, ..Resampling::new(0.95, 1) };
-        let interval = interval_over_passes(&passes, plan).expect("12 passes");
-        assert!(interval.contains(1.0) && interval.half_width() > 0.015, "{interval:?}");
-        assert_eq!(interval_over_passes(&[vec![1.0], vec![1.0, 2.0]], plan), None);
-        assert_eq!(interval_over_passes(&[], plan), None);
     }
 }

@@ -76,15 +76,6 @@ pub struct Modes {
     pub membership: Vec<usize>,
 }
 
-impl Modes {
-    /// Whether the modes come in one block each in the order of the values: then they are steps in
-    /// time.
-    pub fn come_in_blocks(&self) -> bool {
-        let switches = self.membership.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        switches + 1 == self.modes.len()
-    }
-}
-
 /// What the rule says about a series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modality {
@@ -267,7 +258,6 @@ mod tests {
         assert!((found.ratio - 1.21).abs() < 0.01 && (found.modes[1].share - 0.3).abs() < 0.15, "{found:?}");
         let upper: Vec<usize> = values.iter().map(|value| usize::from(*value > 1.1)).collect();
         assert_eq!(found.membership, upper);
-        assert!(!found.come_in_blocks());
         assert!(matches!(modality(&values[..20]), Modality::Suspected(_)));
         assert_eq!(modality(&values[..13]), Modality::Unknown);
     }
@@ -289,8 +279,6 @@ mod tests {
         let low_high: Vec<f64> = (0..40).map(|i| if i % 4 < 2 { 100.0 } else { 130.0 }).collect();
         let Modality::Several(found) = modality(&low_high) else { panic!("two exact values") };
         assert_eq!((found.ratio, found.modes[0].share), (1.3, 0.5));
-        let blocks: Vec<f64> = (0..40).map(|i| if i < 20 { 100.0 } else { 130.0 }).collect();
-        assert!(modality(&blocks).modes().expect("modes").come_in_blocks());
         assert_eq!(modality(&[3.0; 50]), Modality::One);
         assert_eq!(modality(&[0.0; 50]), Modality::Unknown);
         assert_eq!(modality(&[-1.0; 50]), Modality::Unknown);

@@ -5,7 +5,7 @@
 //! general one (Kalibera & Jones,
 //! *Rigorous Benchmarking in Reasonable Time*, ISMM 2013, and arXiv 2007.10899).
 
-use super::order::{Interval, finite, mean, variance};
+use super::order::{finite, mean, variance};
 use super::tails::{f_quantile, t_quantile};
 
 /// How alike the members of one group are: the share of all variance that lies between groups.
@@ -133,39 +133,6 @@ pub fn shares(levels: &[Component]) -> Option<Vec<f64>> {
     (total > 0.0 && total.is_finite()).then(|| levels.iter().map(|level| level.own / total).collect())
 }
 
-/// How many units each level below the top should have for the narrowest interval in a given time,
-/// where `cost[i]` is the time that one more unit of level i takes by itself (same unit of time
-/// throughout): `r_i = ceil(sqrt(cost_(i+1) / cost_i * T_i² / T_(i+1)²))`, within 1..=`most`. More
-/// at the top is the only other way to narrow it. Empty where costs and levels do not match or are
-/// not positive.
-pub fn optimal_counts(levels: &[Component], cost: &[f64], most: usize) -> Vec<usize> {
-    if levels.len() != cost.len() || cost.iter().any(|cost| !cost.is_finite() || *cost <= 0.0) {
-        return Vec::new();
-    }
-    let pairs = levels.windows(2).zip(cost.windows(2));
-    pairs
-        .map(|(level, cost)| {
-            // Nothing above varies: repeat below as often as allowed; nothing varies at all: once.
-            let ratio = match (level[0].own, level[1].own) {
-                (0.0, _) => 0.0,
-                (_, 0.0) => f64::INFINITY,
-                (below, above) => below / above,
-            };
-            let wanted = (cost[1] / cost[0] * ratio).sqrt().ceil();
-            if wanted >= most as f64 { most.max(1) } else { (wanted as usize).max(1) }
-        })
-        .collect()
-}
-
-/// Mean of a nested design with its t interval: only the spread and number of the *top* units
-/// narrow it. `None` with fewer than two of them.
-pub fn nested_mean(nest: &Nest, confidence: f64) -> Option<(f64, Interval)> {
-    let Nest::Group(units) = nest else { return None };
-    let means: Vec<f64> = units.iter().filter_map(|unit| Some(reduce(unit, &mut Vec::new())?.0)).collect();
-    let (centre, half) = mean_and_half_width(&means, confidence)?;
-    Some((centre, Interval { low: centre - half, high: centre + half }))
-}
-
 /// Mean and half-width of its t interval from independent values; `None` with fewer than two.
 pub fn mean_and_half_width(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let values = finite(values);
@@ -234,13 +201,10 @@ mod tests {
         let own: Vec<f64> = levels.iter().map(|level| level.own).collect();
         assert_eq!(own, vec![2.0, 7.0, 46.0]);
         near(shares(&levels).expect("variance")[2], 46.0 / 55.0);
-        // Windows 1 s, a fresh allocation 4 s, a process 36 s: sqrt(4/1 * 2/7) = 1.07, sqrt(36/4 *
-        // 7/46) = 1.17.
-        assert_eq!(optimal_counts(&levels, &[1.0, 4.0, 36.0], 100), vec![2, 2]);
-        // Mean 9, t(0.95, 1) = 12.7062, sqrt(50 / 2) = 5.
-        let (centre, interval) = nested_mean(&three_levels(), 0.95).expect("two processes");
+        // Processes with means 4 and 14: mean 9, t(0.95, 1) = 12.7062, sqrt(50 / 2) = 5.
+        let (centre, half) = mean_and_half_width(&[4.0, 14.0], 0.95).expect("two processes");
         near(centre, 9.0);
-        near(interval.high, 9.0 + 5.0 * 12.706_204_736_174_694);
+        near(half, 5.0 * 12.706_204_736_174_694);
     }
 
     #[test]
@@ -249,11 +213,5 @@ mod tests {
         assert_eq!(components(&Nest::Group(vec![])), None);
         let uneven = Nest::Group(vec![Nest::Value(1.0), Nest::of_groups(&[vec![1.0, 2.0]])]);
         assert_eq!(components(&uneven), None);
-        let levels = components(&Nest::of_groups(&[vec![1.0, 1.0], vec![2.0, 2.0]])).expect("even depth");
-        assert_eq!(optimal_counts(&levels, &[1.0, 1.0], 50), vec![1]);
-        let levels = components(&Nest::of_groups(&[vec![1.0, 2.0], vec![2.0, 1.0]])).expect("even depth");
-        assert_eq!(optimal_counts(&levels, &[1.0, 1.0], 50), vec![50]);
-        assert_eq!(optimal_counts(&levels, &[1.0], 50), Vec::<usize>::new());
-        assert_eq!(nested_mean(&Nest::Value(1.0), 0.95), None);
     }
 }

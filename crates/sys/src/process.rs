@@ -267,11 +267,6 @@ impl Child {
         }
     }
 
-    /// Whether it has ended and was waited for: only then its usage counts as that of children.
-    pub fn was_waited_for(&self) -> bool {
-        self.status.is_some()
-    }
-
     pub fn kill(&mut self) {
         if self.status.is_none() {
             // Fails only if it has ended already.

@@ -124,8 +124,8 @@ pub fn why_refused(policy: Policy) -> Option<String> {
     }
 }
 
-/// Sets the timer slack of the calling thread, ns: the kernel may delay its wake-ups by that time, to
-/// serve several timers by one interrupt. Without effect on real-time tasks.
+/// Sets the timer slack of the calling thread, ns: the kernel may delay its wake-ups by that time,
+/// to serve several timers by one interrupt. Without effect on real-time tasks.
 pub fn set_timer_slack(ns: NonZeroU64) -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(Some(ns))?)
 }

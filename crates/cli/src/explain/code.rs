@@ -10,7 +10,7 @@ use std::io::Read;
 
 use bench::Benchmark;
 
-use super::items::{self, Import, Item, imports, paths};
+use super::items::{self, Import, Item, paths};
 
 /// Packed by build.rs.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sources.deflate"));
@@ -144,8 +144,7 @@ impl Sources {
         while let Some((head, after)) = rest.split_once('\n') {
             let (path, bytes) = head.split_once(' ')?;
             let (text, next) = after.split_at_checked(bytes.parse().ok()?)?;
-            let items = items::items(text);
-            let imports = imports(&items);
+            let (items, imports) = items::parse(text);
             files.push(File {
                 path: path.to_string(),
                 text: text.to_string(),

@@ -188,7 +188,7 @@ const LABELS: &[Label] = &[
         "The tool itself reports that its passes lie farther apart than its limit. Conclude nothing from a small difference.",
     ),
     label(
-        &["differs", "other method"],
+        &["differs"],
         IMPORT,
         "The tool measures this in another way than Assay does under the same key; --all says how.",
     ),

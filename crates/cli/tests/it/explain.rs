@@ -44,7 +44,7 @@ fn topics_states_and_placements_are_found_by_their_words() {
     let topics = [
         ("harness", "A parent controls, and a child measures"),
         ("calibration", "After 24 tries"),
-        ("interval", "With 5 to 14 passes the interval is Student's t at 97 %"),
+        ("interval", "With 5–14 passes the interval is Student's t on the logarithms"),
         ("placements", "same-llc"),
         ("visit", "wrong-answer"),
         ("waiting", "quiet second"),

@@ -187,7 +187,7 @@ fn all_prints_every_figure_behind_the_first_screen() {
         let all = screen(&run, width, "C.UTF-8", &["--all", "--keys"]);
         assert!(all.lines().count() > first.lines().count() + 10, "{all}");
         // Commands are whole: whoever copies one wants it so.
-        let is_command = |line: &str| ["confirm ", "explain "].iter().any(|word| line.contains(word));
+        let is_command = |line: &str| ["check: ", "more: "].iter().any(|word| line.contains(word));
         for line in all.lines().filter(|line| !is_command(line)) {
             assert!(line.chars().count() <= width && !line.contains('…'), "{width}: {line}");
         }

@@ -206,7 +206,7 @@ fn two_commands_in_turn_are_told_apart() {
         .args(told("1.0"));
     let ended = end(&mut command);
     ended.measured();
-    assert!(ended.out.contains("B is slower by 10 %"), "{}", ended.out);
+    assert!(ended.out.contains("B is 10 % slower"), "{}", ended.out);
     let results = results(dir.path());
     let versus = &results["versus"];
     assert_eq!(
@@ -311,7 +311,7 @@ fn two_commands_at_once_are_told_apart_and_fail_together() {
     let Some(ended) = duet(dir.path(), "echo n: 1.1", "echo n: 1.0") else { return };
     ended.expect(0);
     let told = in_line(&ended);
-    assert!(told.contains("B is faster by 10 %") && told.contains(", measured at once on CPUs "), "{told}");
+    assert!(told.contains("B is 10 % faster") && told.contains(", measured at once on CPUs "), "{told}");
     assert!(told.contains("not with other runs"), "{told}");
     let dir = tempfile::tempdir().expect("a folder");
     let ended = duet(dir.path(), "sleep 600", "echo this is why; exit 9").expect("like CPUs");

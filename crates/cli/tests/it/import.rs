@@ -290,7 +290,7 @@ fn an_old_result_stands_in_a_comparison_and_beside_a_run() {
         found["refused"].as_array().is_some_and(|refused| refused.iter().any(|one| one["factor"] == "size"))
     );
     let shown = text(&verb(&["compare"], &[&old, &real]));
-    assert!(shown.contains("No conclusion: imported figures have no interval"), "{shown}");
+    assert!(shown.contains("as imported figures have no interval"), "{shown}");
     assert!(shown.contains("The hosts differ in: ") && shown.contains("unverified"), "{shown}");
 
     let old_text = old.display().to_string();

@@ -242,7 +242,7 @@ fn runs_are_kept_and_found_by_a_name() {
     assert!([0, 4].contains(&code) && text.contains("2 runs"), "{code} {text} {error}");
     let (code, _, error) = said(&["compare", "@befor"]);
     assert!(
-        code == 2 && error.contains("did you mean before?") && error.contains("there are @before"),
+        code == 2 && error.contains("did you mean before?") && error.contains("There are @before"),
         "{error}"
     );
     assert_eq!(said(&["diagnose", "@before"]).0, 0);

@@ -184,7 +184,7 @@ fn a_budget_decides_the_passes_and_too_short_a_one_is_refused() {
     tree.file(GRANULARITY, "3000000");
     let words = "selftest.steady --knob min_granularity_ns=1ms,3ms,10ms --quick";
     let ended = end(&mut sweep_below(&tree, out.path(), &format!("{words} --budget 1s")));
-    ended.expect(2).says(&["--budget is too short", "over 3 cases", "a sweep needs two"]);
+    ended.expect(2).says(&["--budget is too short", "over 3 settings", "a sweep needs two"]);
     let dry = |budget: &str| {
         let ended = end(&mut sweep_below(&tree, out.path(), &format!("{words} --dry-run {budget}")));
         ended.expect(0).out.lines().next().unwrap_or_default().to_string()

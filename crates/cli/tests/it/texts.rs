@@ -168,6 +168,23 @@ fn sections(source: &str) -> Vec<String> {
     named.filter_map(|rest| Some(rest.split_once('"')?.0.to_string())).collect()
 }
 
+/// The rows of `make bench` go into places that stand once each in docs/results.
+#[test]
+fn each_table_of_bench_has_one_place() {
+    let quoted = |text: &str, begin: &str, end: &str| -> Vec<String> {
+        text.split(begin).skip(1).filter_map(|rest| Some(rest.split_once(end)?.0.to_string())).collect()
+    };
+    let sources = std::fs::read_dir(testkit::root().join("crates/prove/peers")).expect("a folder").flatten();
+    let sources = sources.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    let mut named: Vec<String> = sources.flat_map(|text| quoted(&text, "\"bench:", "\"")).collect();
+    let file = testkit::root().join("docs/results/peer-tools.md");
+    let mut places = quoted(&std::fs::read_to_string(file).expect("a file"), "<!-- bench:", " -->");
+    named.sort();
+    places.sort();
+    assert!(named.len() > 9, "{named:?}");
+    assert_eq!(places, named);
+}
+
 #[test]
 fn each_table_of_prove_has_one_place() {
     let texts = |folder: &str| -> Vec<String> {

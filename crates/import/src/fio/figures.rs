@@ -375,7 +375,7 @@ impl JobGroup<'_> {
             };
             let meaning = Meaning {
                 keyed,
-                wording: format!("CPU time per I/O (\"{}\")", short(&job.name)),
+                wording: format!("{} usr and sys", short(&job.name)),
                 unit: "us".into(),
                 better: Better::Lower,
                 note: self.notes().join("; "),

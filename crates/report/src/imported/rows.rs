@@ -24,7 +24,7 @@ const NAME: usize = 24;
 const LONG_NAME: usize = 36;
 
 /// Behind the reading of a figure that Assay measures in another way.
-pub const DIFFERS: &str = "other method";
+pub const DIFFERS: &str = "differs";
 
 /// A figure that is shown, with the key figure that it is and its name.
 struct Chosen<'a> {

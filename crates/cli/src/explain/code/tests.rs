@@ -110,14 +110,14 @@ fn items_end_where_rust_ends_them() {
     let text = "//! A file.\n\nuse a::{self, b::C, d as e};\n\n/// One; two }\n#[inline]\npub const fn f<T>(x: &[u8; 4]) -> char {\n    \
                 let _ = (\"}\\\"\", '}', '\\'');\n    '{'\n}\n\nconst A: &[u8] = &[1,\n    2];\nimpl<T: B> super::X for Y<T> {\n}\n\
                 stream!(\n    made, 1\n);\n";
-    let found = items::items(text);
+    let (found, imports) = items::parse(text);
     let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["", "f", "A", "Y", "made"]);
     assert!(found[1].text.starts_with("/// One") && found[1].text.ends_with("'{'\n}"), "{}", found[1].text);
     assert_eq!(found[1].lines, 4..10);
     assert!(found[3].is_impl);
     let imports: Vec<String> =
-        imports(&found).iter().map(|one| format!("{}={}", one.name, one.path.join("::"))).collect();
+        imports.iter().map(|one| format!("{}={}", one.name, one.path.join("::"))).collect();
     assert_eq!(imports, ["a=a", "C=a::b::C", "e=a::d"]);
     let paths: Vec<String> = paths("let x: kernels::Op = self.stop(go::<u8>(), a::B { field: 1 });")
         .iter()

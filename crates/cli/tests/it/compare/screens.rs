@@ -173,10 +173,7 @@ fn pages_name_figures_and_tell_runs_of_one_host_apart() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("vm of 1 Jan 00:01 against vm of 1 Jan 00:00"), "one host, two dates");
-    assert!(
-        page.contains("Memory bandwidth: bandwidth, read, huge pages, all CPUs, 1 MiB"),
-        "no title of a point"
-    );
+    assert!(page.contains("Memory bandwidth, read, huge pages, all CPUs, 1 MiB"), "no title of a point");
     assert!(!page.contains("memory.bandwidth: bandwidth"), "ids in the place of titles");
     // The same two as run files say the same.
     let text = |files: [&Path; 2]| shown(&[], &files, 100, "C.UTF-8");

@@ -89,10 +89,13 @@ fn what_a_file_may_hold_is_bounded_and_told() {
 
     assert!(refusal(&text, Limits { size: 9000, ..usual() }).contains("has more than 8 KiB"));
     assert!(refusal(&text, Limits { visits: 39, ..usual() }).contains("more than 39 passes"));
-    assert!(refusal(&text, Limits { cases: 0, ..usual() }).contains("plan has 1 cases, the limit is 0"));
+    assert!(
+        refusal(&text, Limits { cases: 0, ..usual() })
+            .contains("plan has 1 benchmarks by placement, the limit is 0")
+    );
     assert!(refusal(&text, Limits { planned_series: 0, ..usual() }).contains("plan has 1 figures"));
     assert!(refusal(&text, Limits { titles: 0, ..usual() }).contains("has 1 benchmarks"));
-    assert!(refusal(&text, Limits { metrics: 0, ..usual() }).contains("metrics, the limit is 0"));
+    assert!(refusal(&text, Limits { metrics: 0, ..usual() }).contains("figures, the limit is 0"));
     assert!(refusal(&text, Limits { header: 100, ..usual() }).contains("a line of more than 100 bytes"));
     let memory = [(1, 8), (2, 8)];
     assert!(refusal(&text, Limits { memory, ..usual() }).contains("of memory, with at most 8 kept of each"));
@@ -111,7 +114,7 @@ fn what_a_file_may_hold_is_bounded_and_told() {
     assert!(visits == 40 && said.contains("the limit is 10000 or 19 bytes"), "{said}");
     let events = with(&"{\"event\":{\"at_ms\":1,\"kind\":\"k\",\"text\":\"t\"}}\n".repeat(30));
     let (visits, said) = last(&events, Limits { others: 20, ..usual() });
-    assert!(visits == 40 && said.contains("20 lines before it are not visits"), "{said}");
+    assert!(visits == 40 && said.contains("20 lines before it are not passes"), "{said}");
     let newer = with(&"{\"dream\":[]}\n".repeat(30));
     assert!(last(&newer, Limits { other_bytes: 99, ..usual() }).1.contains("or 99 bytes"));
 

@@ -135,7 +135,7 @@ fn repetitions_have_n_and_their_spread() {
     assert!(!single.contains('±') && !row(&single).contains(" n "), "{single}");
     let few = of_one(&rates[..3]);
     assert!(
-        words(&few).contains("the median of 3 values; ± is their range") && row(&few).contains("n 3"),
+        words(&few).contains("the median of 3 values, ± their range") && row(&few).contains("n 3"),
         "{few}"
     );
     assert!(row(&few).contains("0.3 %"), "29,000 to 29,200 around 29,100:\n{few}");
