@@ -33,11 +33,11 @@ pub const BENCHMARKS: &[Benchmark] = &[Benchmark {
              lines. core-shared: it flushed them and read them back, so they are clean. l3-remote: it then reads \
              twice its L2, which leaves the lines in its L3. This CPU walks once, and only walks are timed. dram: \
              flushed lines 256 bytes apart in a block beyond the last level, in random order. dram within 256 KiB \
-             uses other lines of the same pages, one group of 256 KiB after the other, so the first TLB holds \
-             their translations. Within 4 MiB the second TLB does. The orders alternate. translation is the \
-             latency over the whole block less that within groups, sample by sample. dram-remote uses memory of another node. The lines of pairs lie on the \
-             measuring CPU's node. Each walk must end at the expected line, and lines must hold what the partner \
-             wrote.",
+             uses other lines of the same pages, group by group, so the first TLB holds their translations. \
+             Within 4 MiB the second TLB does. The orders alternate. translation is the latency over the whole \
+             block less that within groups, sample by sample. dram-remote uses memory of another node. The lines \
+             of pairs lie on the measuring CPU's node. Each walk must end at the expected line, and lines must \
+             hold what the partner wrote.",
     source: file!(),
     metrics: &[
         latency_ns(ids::metric::LATENCY, "latency"),
