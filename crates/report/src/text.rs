@@ -41,8 +41,8 @@ const MIN_COLUMNS: usize = 20;
 const INDENT: usize = 2;
 const INNER_INDENT: usize = 4;
 
-/// Longest command to copy: longer than any that Assay writes, so that none is cut.
-const LONGEST_COMMAND: usize = 20_000;
+/// Longest command or paragraph: longer than any that Assay writes, so that none is cut.
+const LONGEST_OWN: usize = 20_000;
 
 /// The report as text for a terminal of `style.width` columns.
 pub fn render(report: &Report, style: Style) -> String {
@@ -142,7 +142,7 @@ fn checks(checks: &[Check], style: Style) -> String {
 fn render_block(block: &Block, with_keys: bool, style: Style) -> String {
     match block {
         Block::Figures(rows) => figures::render(rows, with_keys, style),
-        Block::Prose(text) => wrapped(&plain(text, 4 * LONGEST), INDENT, Tone::Plain, style),
+        Block::Prose(text) => wrapped(&plain(text, LONGEST_OWN), INDENT, Tone::Plain, style),
         Block::Findings(list) => findings(list, style),
         Block::Table(table) => table::render(table, style),
         Block::Chart(chart) if chart.map().is_some() => map::render(chart, style),
@@ -214,7 +214,7 @@ fn finding(finding: &Finding, style: Style) -> String {
     // The mark stands in the first line's margin.
     let _ = write!(out, "  {} {}", paint(mark, tone, style), headline.trim_start());
     out.push_str(&wrapped(&plain(&finding.cause, 3 * LONGEST), INNER_INDENT, Tone::Plain, style));
-    let (confirm, rule) = (plain(&finding.confirm, LONGEST_COMMAND), plain(&finding.rule, LONGEST_LABEL));
+    let (confirm, rule) = (plain(&finding.confirm, LONGEST_OWN), plain(&finding.rule, LONGEST_LABEL));
     let explain = format!("assay explain {rule}");
     // Before each command stand four blanks and its label.
     let label_columns = "    check: ".len() + "    more:  ".len();

@@ -52,10 +52,10 @@ struct Entry {
 }
 
 fn entries() -> impl Iterator<Item = Entry> {
-    let benches = super::benches().map(|bench| Entry {
-        id: bench.id.as_str(),
-        title: bench.title,
-        text: format!("{} {}", bench.about, bench.reading),
+    let benches = super::benches().map(|bench| {
+        let figures = bench.metrics.iter().map(|metric| format!("{} {}", metric.name, metric.title));
+        let text = format!("{} {} {}", bench.about, bench.reading, figures.collect::<Vec<_>>().join(" "));
+        Entry { id: bench.id.as_str(), title: bench.title, text }
     });
     let rules = rules().map(|rule| Entry {
         id: rule.id.as_str(),
