@@ -54,7 +54,7 @@ impl Stage {
     ) -> Ended {
         let tree = quiet_tree();
         let root = tree.root().display().to_string();
-        // What is ended by a signal still has to measure when the signal comes, on a busy host, too.
+        // A run that a signal ends must still measure when the signal comes, even on a busy host.
         let only = if signal.is_some() { "selftest.steady,syscall" } else { "selftest.steady" };
         let words = format!("--quick --only {only} --force --root {root}");
         let mut run = start(&mut run_into(&self.out(), &words));
