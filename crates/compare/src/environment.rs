@@ -100,27 +100,26 @@ const NO_SETTINGS: [&str; 10] = [
     "kernel.osrelease",
     "kernel.perf_event_mlock_kb",
     "kernel.pid_max",
-    "kernel.random",
+    "kernel.random.",
     "kernel.tainted",
     "kernel.threads-max",
-    "sched.domains",
+    "sched.domains.",
     "vm.min_free_kbytes",
 ];
 
 /// The settings of the kernel that the snapshot has, each with its value; of a choice only what is
 /// chosen.
 pub(super) fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
-    let chosen = |text: &str| {
-        let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-        inside.map_or_else(|| words::clipped(text), |(chosen, _)| chosen.to_string())
+    let value = |path: &str| {
+        let text = snapshot.text(path)?;
+        Some(machine::chosen(text).unwrap_or_else(|| words::clipped(text)))
     };
-    let named =
-        SETTINGS.iter().filter_map(|(label, file)| Some((label.to_string(), chosen(snapshot.text(file)?))));
+    let named = SETTINGS.iter().filter_map(|(label, file)| Some((label.to_string(), value(file)?)));
     let in_folders = FOLDERS.iter().flat_map(|(folder, prefix)| {
         snapshot.below(folder).filter_map(move |(path, _)| {
             let label = format!("{prefix}{}", path[folder.len() + 1..].replace('/', "."));
             let is_setting = !NO_SETTINGS.iter().any(|other| label.starts_with(other));
-            is_setting.then(|| Some((label, chosen(snapshot.text(path)?))))?
+            is_setting.then(|| Some((label, value(path)?)))?
         })
     });
     named.chain(in_folders).collect()

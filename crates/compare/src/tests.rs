@@ -190,11 +190,13 @@ fn kernel_settings_are_part_of_an_environment() {
         ("/proc/sys/net/ipv4/tcp_congestion_control", "bbr\n"),
         ("/proc/sys/kernel/random/boot_id", "dddef965-7845-43be-b4e6-0c6ea29f61f8\n"),
         ("/proc/sys/kernel/hostname", "db7\n"),
+        ("/proc/sys/kernel/randomize_va_space", "2\n"),
     ];
     let entries = files.map(|(path, text)| (path.to_string(), Entry::Text(text.to_string())));
     let found = environment::settings(&Snapshot { entries: entries.into() });
     let expected = [
         ("transparent_huge_pages", "never"),
+        ("kernel.randomize_va_space", "2"),
         ("vm.swappiness", "60"),
         ("net.ipv4.tcp_congestion_control", "bbr"),
         ("sched.base_slice_ns", "2800000"),

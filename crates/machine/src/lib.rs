@@ -73,7 +73,7 @@ pub use network::{End, Interface, Irq, NetworkPath, Qdisc};
 pub use numa::{Node, Performance};
 pub use siblings::{BOOK, CLUSTER, CORE, DIE, DRAWER, PACKAGE};
 pub use summary::{L3, Summary};
-pub use text::CPUS;
+pub use text::{CPUS, chosen};
 pub use topology::{Cache, CacheKind, Core, Cpus, Numbers, Package};
 pub use usable::{Bound, Usable, UsableCpus, UsableMemory, UsableTasks};
 pub use virt::Hypervisor;

@@ -103,7 +103,7 @@ pub(super) fn size_bytes(text: &str) -> Option<u64> {
 
 /// The choice in brackets: `always [madvise] never` gives `madvise`; a text without brackets and
 /// with one word is itself the choice.
-pub(super) fn chosen(text: &str) -> Option<String> {
+pub fn chosen(text: &str) -> Option<String> {
     if let (Some(start), Some(end)) = (text.find('['), text.find(']')) {
         return (start < end).then(|| text[start + 1..end].to_string());
     }

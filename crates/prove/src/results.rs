@@ -23,15 +23,17 @@ pub fn write_table(place: &str, table: &str, commit: &str, seconds: f64) -> Resu
 /// As [`write_table`].
 pub fn write_row(place: &str, row: &str, commit: &str) -> Result<(), String> {
     let row = format!("{} {commit}, {} |", row.trim_end(), today());
+    change(place, |table| with_row(table, &row))
+}
+
+fn with_row(table: &str, row: &str) -> String {
     let first_cell = |row: &str| row.split('|').nth(1).map(str::trim).map(str::to_string);
-    change(place, |table| {
-        let mut rows: Vec<&str> = table.trim().lines().collect();
-        match rows.iter().position(|other| first_cell(other) == first_cell(&row)) {
-            Some(number) => rows[number] = &row,
-            None => rows.push(&row),
-        }
-        rows.join("\n")
-    })
+    let mut rows: Vec<&str> = table.trim().lines().collect();
+    match rows.iter().position(|other| first_cell(other) == first_cell(row)) {
+        Some(number) => rows[number] = row,
+        None => rows.push(row),
+    }
+    rows.join("\n")
 }
 
 /// Gives what stands at a place another text.
@@ -63,4 +65,17 @@ pub fn commit() -> String {
 
 fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_row;
+
+    #[test]
+    fn a_row_replaces_that_of_its_name() {
+        let table = "| what | value |\n| --- | --- |\n| read | 1 |\n| write | 2 |\n";
+        let read = with_row(table, "| read | 3 |");
+        assert_eq!(read, "| what | value |\n| --- | --- |\n| read | 3 |\n| write | 2 |");
+        assert_eq!(with_row(&read, "| trim | 4 |"), format!("{read}\n| trim | 4 |"));
+    }
 }
