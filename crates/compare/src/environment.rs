@@ -109,7 +109,7 @@ const NO_SETTINGS: [&str; 10] = [
 
 /// The settings of the kernel that the snapshot has, each with its value; of a choice only what is
 /// chosen.
-pub(super) fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
+fn settings(snapshot: &Snapshot) -> Vec<(String, String)> {
     let value = |path: &str| {
         let text = snapshot.text(path)?;
         Some(machine::chosen(text).unwrap_or_else(|| words::clipped(text)))
@@ -180,4 +180,34 @@ pub(super) fn value_alike(label: &str, a: &str, b: &str) -> bool {
         cut.strip_suffix('…').is_some_and(|begin| whole.trim_end_matches('…').starts_with(begin))
     };
     a == b || begins(a, b) || begins(b, a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Entry;
+
+    #[test]
+    fn kernel_settings_are_part_of_an_environment() {
+        let files = [
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
+            ("/sys/kernel/debug/sched/base_slice_ns", "2800000\n"),
+            ("/sys/kernel/debug/sched/domains/cpu0/domain0/name", "MC\n"),
+            ("/proc/sys/vm/swappiness", "60\n"),
+            ("/proc/sys/net/ipv4/tcp_congestion_control", "bbr\n"),
+            ("/proc/sys/kernel/random/boot_id", "dddef965-7845-43be-b4e6-0c6ea29f61f8\n"),
+            ("/proc/sys/kernel/hostname", "db7\n"),
+            ("/proc/sys/kernel/randomize_va_space", "2\n"),
+        ];
+        let entries = files.map(|(path, text)| (path.to_string(), Entry::Text(text.to_string())));
+        let found = settings(&Snapshot { entries: entries.into() });
+        let expected = [
+            ("transparent_huge_pages", "never"),
+            ("kernel.randomize_va_space", "2"),
+            ("vm.swappiness", "60"),
+            ("net.ipv4.tcp_congestion_control", "bbr"),
+            ("sched.base_slice_ns", "2800000"),
+        ];
+        assert_eq!(found, expected.map(|(label, value)| (label.to_string(), value.to_string())));
+    }
 }

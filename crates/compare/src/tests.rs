@@ -6,7 +6,7 @@ mod words;
 
 use super::arm::AtOneClock;
 use super::*;
-use model::{Entry, Form, Metric, Snapshot, Verdict, VerdictKind};
+use model::{Form, Metric, Verdict, VerdictKind};
 
 pub fn member(key: &str, unit: &'static str, better: Better, medians: &[f64]) -> Member {
     let keyed = import::keyed(key).expect("a key");
@@ -178,30 +178,6 @@ fn nothing_is_divided_by_zero() {
         let found = compare(&zero("old", &[a; 8]), &zero("new", &[b; 8]), &Options::default());
         assert!(found.metrics.is_empty() && found.refused[0].factor == "value", "{a} {b}: {found:?}");
     }
-}
-
-#[test]
-fn kernel_settings_are_part_of_an_environment() {
-    let files = [
-        ("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
-        ("/sys/kernel/debug/sched/base_slice_ns", "2800000\n"),
-        ("/sys/kernel/debug/sched/domains/cpu0/domain0/name", "MC\n"),
-        ("/proc/sys/vm/swappiness", "60\n"),
-        ("/proc/sys/net/ipv4/tcp_congestion_control", "bbr\n"),
-        ("/proc/sys/kernel/random/boot_id", "dddef965-7845-43be-b4e6-0c6ea29f61f8\n"),
-        ("/proc/sys/kernel/hostname", "db7\n"),
-        ("/proc/sys/kernel/randomize_va_space", "2\n"),
-    ];
-    let entries = files.map(|(path, text)| (path.to_string(), Entry::Text(text.to_string())));
-    let found = environment::settings(&Snapshot { entries: entries.into() });
-    let expected = [
-        ("transparent_huge_pages", "never"),
-        ("kernel.randomize_va_space", "2"),
-        ("vm.swappiness", "60"),
-        ("net.ipv4.tcp_congestion_control", "bbr"),
-        ("sched.base_slice_ns", "2800000"),
-    ];
-    assert_eq!(found, expected.map(|(label, value)| (label.to_string(), value.to_string())));
 }
 
 #[test]
