@@ -1,7 +1,7 @@
 //! What a child says to its parent.
 
 use bench::{self, Line, Order, Windows};
-use model::{Case, Conditions, Pages, Placement, Planned, Run, RunClock, Visit};
+use model::{Case, Conditions, Placement, Planned, Run, RunClock, Visit};
 use session::measure::child::ChildOutput;
 
 use super::{run_file, visits};
@@ -43,33 +43,13 @@ pub fn sample_line(data: &[u8]) {
     };
     let planned = Planned { case: order.case, priority: 100, seconds: 1.0, memory_bytes: 0, unmet: None };
     let header = visits::header(vec![planned], vec![bench.catalogue()]);
-    let run = Run {
-        header,
-        visits: vec![visit],
-        time_lines: Vec::new(),
-        events: Vec::new(),
-        summary: None,
-        damage: Vec::new(),
-        thinned: None,
-    };
+    let run = Run { visits: vec![visit], ..Run::begun(header) };
     run_file::check(run);
 }
 
 fn order(bench: &'static str) -> Order {
-    let placement = Placement {
-        name: "free".into(),
-        seats: Vec::new(),
-        pages: Pages::AsGiven,
-        beside: Default::default(),
-        neighbours: Vec::new(),
-    };
-    let case = Case {
-        bench: bench.into(),
-        placement,
-        params: Default::default(),
-        knobs: Default::default(),
-        inputs: Default::default(),
-    };
+    let placement = Placement::named("free");
+    let case = Case::new(bench, placement);
     Order {
         case,
         windows: Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 },

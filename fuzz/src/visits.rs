@@ -4,8 +4,8 @@
 use model::vocabulary::cpu::metric::CLOCK;
 use model::vocabulary::memory::{metric::LATENCY, param::BYTES};
 use model::{
-    Beside, Better, Case, Conditions, Covariates, CpuSet, Event, Form, Header, Histogram, Metric, Packed,
-    Pages, Params, Placement, Planned, ProcessFacts, Reason, Run, RunClock, SCHEMA, Samples, Seat, Snapshot,
+    Better, Case, Conditions, Covariates, CpuSet, Event, Form, Header, Histogram, Metric, Packed, Pages,
+    Params, Placement, Planned, ProcessFacts, Reason, Run, RunClock, SCHEMA, Samples, Seat, Snapshot,
     TimeLine, Title, Value, View, Visit,
 };
 
@@ -19,15 +19,7 @@ pub fn visits(data: &[u8]) {
     let cases = plan.len();
     let mut header = header(plan, vec![title]);
     header.precision = bytes.number().abs();
-    let mut run = Run {
-        header,
-        visits: Vec::new(),
-        time_lines: Vec::new(),
-        events: Vec::new(),
-        summary: None,
-        damage: Vec::new(),
-        thinned: None,
-    };
+    let mut run = Run::begun(header);
     while !bytes.0.is_empty() && run.visits.len() < 90 {
         let order = run.visits.len() as u32;
         let visit = visit(&mut bytes, &run.header.catalogue[0], order, cases as u32);
@@ -124,19 +116,11 @@ fn planned(bytes: &mut Bytes, title: &Title) -> Planned {
         mem_nodes: CpuSet::default(),
     };
     let placement = Placement {
-        name: names[usize::from(kind) % names.len()].into(),
         seats: (0..kind / 5 % 3).map(seat).collect(),
         pages: if kind & 0x40 == 0 { Pages::AsGiven } else { Pages::Huge },
-        beside: Beside::Idle,
-        neighbours: Vec::new(),
+        ..Placement::named(names[usize::from(kind) % names.len()])
     };
-    let case = Case {
-        bench: title.id.clone(),
-        placement,
-        params: Params::new(),
-        knobs: Default::default(),
-        inputs: Default::default(),
-    };
+    let case = Case::new(title.id.clone(), placement);
     let unmet = (kind & 0x80 != 0).then(|| "budget: none".to_string());
     Planned { case, priority: 1, seconds: bytes.number(), memory_bytes: 0, unmet }
 }

@@ -281,14 +281,7 @@ mod tests {
             machine.cpus.online = (0..cpus).collect();
             machine.cpus.allowed = (0..cpus).collect();
             let placements = Placements::of(&machine);
-            let scope = Scope {
-                machine: &machine,
-                placements: &placements,
-                depth: Depth::Standard,
-                memory_bytes: 1 << 30,
-                windows: Depth::Standard.windows(),
-                all: false,
-            };
+            let scope = Scope::new(&machine, &placements, Depth::Standard, 1 << 30);
             cases(&BENCHMARKS[0], &scope).remove(0)
         };
         assert!(planned(1).unmet.is_some_and(|why| why.contains("needs two usable CPUs")));

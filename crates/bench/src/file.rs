@@ -397,15 +397,7 @@ mod tests {
             ..Directory::default()
         });
         let placements = Placements::of(&machine);
-        let (windows, depth) = (Depth::Standard.windows(), Depth::Standard);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth,
-            memory_bytes: 1 << 30,
-            windows,
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Standard, 1 << 30);
         cases(&BENCHMARKS[1], &scope)
     }
 

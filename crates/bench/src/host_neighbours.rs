@@ -160,15 +160,7 @@ mod tests {
         let mut machine: Machine = this_machine();
         let cpus = machine.cpus.online.clone();
         machine.caches = llc
-            .map(|size| Cache {
-                level: 3,
-                kind: CacheKind::Unified,
-                cpus,
-                size_bytes: Some(size),
-                line_bytes: None,
-                ways: None,
-                sets: None,
-            })
+            .map(|size| Cache { size_bytes: Some(size), ..Cache::new(3, CacheKind::Unified, cpus) })
             .into_iter()
             .collect();
         let placements = Placements::of(&machine);

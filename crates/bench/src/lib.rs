@@ -241,7 +241,17 @@ pub struct Scope<'a> {
     pub all: bool,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// With the usual samples of a depth; large machines are sampled.
+    pub const fn new(
+        machine: &'a Machine,
+        placements: &'a Placements,
+        depth: Depth,
+        memory_bytes: u64,
+    ) -> Scope<'a> {
+        Scope { machine, placements, depth, memory_bytes, windows: depth.windows(), all: false }
+    }
+
     /// Estimated seconds of a pass: the process, `setup_s`, and `points` of `stretch` times the
     /// usual sample.
     pub fn seconds(&self, points: usize, stretch: f64, setup_s: f64) -> f64 {
@@ -268,25 +278,13 @@ pub struct Candidate {
 
 impl Candidate {
     pub fn new(bench: BenchId, placement: Placement, priority: u32, seconds: f64) -> Candidate {
-        let case = Case {
-            bench: bench.into(),
-            placement,
-            params: Params::new(),
-            knobs: Default::default(),
-            inputs: Default::default(),
-        };
+        let case = Case::new(bench, placement);
         Candidate { case, priority, seconds, memory_bytes: 0, unmet: None, with_last: false }
     }
 
     /// A case that this machine or this user cannot have.
     pub fn unmet(bench: BenchId, placement_name: &'static str, why: String) -> Candidate {
-        let placement = Placement {
-            name: placement_name.into(),
-            seats: Vec::new(),
-            pages: Default::default(),
-            beside: Default::default(),
-            neighbours: Vec::new(),
-        };
+        let placement = Placement::named(placement_name);
         Candidate { unmet: Some(why), ..Candidate::new(bench, placement, 0, 0.0) }
     }
 

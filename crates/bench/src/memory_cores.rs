@@ -99,13 +99,8 @@ mod tests {
             Some((0..4).map(|core| Core { cpus: siblings(core), ..Core::default() }).collect());
         machine.caches = (0..4)
             .map(|core| Cache {
-                level: 1,
-                kind: CacheKind::Data,
-                cpus: siblings(core),
                 size_bytes: Some(if core == 2 { 32 << 10 } else { 48 << 10 }),
-                line_bytes: None,
-                ways: None,
-                sets: None,
+                ..Cache::new(1, CacheKind::Data, siblings(core))
             })
             .collect();
         let planned = planned(&machine);

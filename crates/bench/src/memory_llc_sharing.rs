@@ -205,25 +205,13 @@ mod tests {
             Some((0..2).map(|cpu| Core { cpus: CpuSet::one(cpu), ..Core::default() }).collect());
         machine.caches = llc
             .map(|size| Cache {
-                level: 3,
-                kind: CacheKind::Unified,
-                cpus: (0..2).collect(),
                 size_bytes: Some(size),
-                line_bytes: None,
-                ways: None,
-                sets: None,
+                ..Cache::new(3, CacheKind::Unified, (0..2).collect())
             })
             .into_iter()
             .collect();
         let placements = Placements::of(&machine);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Standard,
-            memory_bytes,
-            windows: Depth::Standard.windows(),
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Standard, memory_bytes);
         cases(&BENCHMARKS[0], &scope)
     }
 

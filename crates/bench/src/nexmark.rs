@@ -328,13 +328,7 @@ impl Flink {
                 cpus: CpuSet::default(),
                 mem_nodes: CpuSet::default(),
             };
-            let placement = Placement {
-                name: "free".into(),
-                seats: vec![seat],
-                pages: Default::default(),
-                beside: Default::default(),
-                neighbours: Vec::new(),
-            };
+            let placement = Placement { seats: vec![seat], ..Placement::named("free") };
             let walk = length(scope.depth);
             let seconds = AROUND_S + walk.for_readings_apart(*apart_s).seconds();
             let mut candidate = Candidate::new(bench, placement, priority(bench, 0), seconds);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use machine::{CacheKind, Machine};
-use model::{Beside, CpuSet, Pages, Placement, Seat};
+use model::{CpuSet, Placement, Seat};
 
 mod beside;
 mod chart;
@@ -349,7 +349,7 @@ fn seat(role: &'static str, cpus: CpuSet) -> Seat {
 
 fn placement(name: &'static str, seats: Vec<Seat>) -> Placement {
     let neighbours = Vec::new();
-    Placement { name: name.into(), seats, pages: Pages::AsGiven, beside: Beside::Idle, neighbours }
+    Placement { seats, neighbours, ..Placement::named(name) }
 }
 
 #[cfg(test)]
@@ -362,15 +362,7 @@ mod tests {
     }
 
     fn cache(level: u32, cpus: &str) -> Cache {
-        Cache {
-            level,
-            kind: CacheKind::Unified,
-            cpus: set(cpus),
-            size_bytes: None,
-            line_bytes: None,
-            ways: None,
-            sets: None,
-        }
+        Cache::new(level, CacheKind::Unified, set(cpus))
     }
 
     /// 2 packages × 2 nodes × 2 LLCs × 2 clusters × 2 cores × 2 threads, siblings side by side.

@@ -36,15 +36,7 @@ pub fn this_machine() -> Machine {
 pub fn candidates(id: BenchId, depth: Depth) -> Vec<Candidate> {
     let machine = this_machine();
     let placements = Placements::of(&machine);
-    let memory_bytes = 128 << 20;
-    let scope = Scope {
-        machine: &machine,
-        placements: &placements,
-        depth,
-        memory_bytes,
-        windows: WINDOWS,
-        all: false,
-    };
+    let scope = Scope { windows: WINDOWS, ..Scope::new(&machine, &placements, depth, 128 << 20) };
     (row(id).cases)(row(id), &scope)
 }
 

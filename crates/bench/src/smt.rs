@@ -314,14 +314,7 @@ mod tests {
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
         let placements = Placements::of(&machine);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Quick,
-            memory_bytes: 1 << 30,
-            windows: Depth::Quick.windows(),
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Quick, 1 << 30);
         cases(&BENCHMARKS[0], &scope, USUAL_LEVELS)
     }
 

@@ -7,15 +7,7 @@ use model::CpuSet;
 
 fn scope_of(machine: &Machine, test: impl FnOnce(&Scope)) {
     let placements = Placements::of(machine);
-    let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-    test(&Scope {
-        machine,
-        placements: &placements,
-        depth: Depth::Full,
-        memory_bytes: 8 << 30,
-        windows,
-        all: false,
-    });
+    test(&Scope::new(machine, &placements, Depth::Full, 8 << 30));
 }
 
 #[test]

@@ -143,15 +143,7 @@ mod tests {
         machine.cpus.cores = Some(groups(2).map(|cpus| Core { cpus, ..Core::default() }).collect());
         machine.cpus.packages =
             Some(groups(cpus / 2).zip(0..).map(|(cpus, id)| Package { id, cpus }).collect());
-        let cache = |level, cpus| Cache {
-            level,
-            kind: CacheKind::Unified,
-            cpus,
-            size_bytes: None,
-            line_bytes: None,
-            ways: None,
-            sets: None,
-        };
+        let cache = |level, cpus| Cache::new(level, CacheKind::Unified, cpus);
         machine.caches =
             groups(2).map(|cpus| cache(2, cpus)).chain(groups(16).map(|cpus| cache(3, cpus))).collect();
         machine

@@ -91,14 +91,9 @@ impl Host {
 
     /// What benchmarks may plan with here.
     pub fn scope(&self, profile: &Profile, all: bool) -> Scope<'_> {
-        Scope {
-            machine: &self.machine,
-            placements: &self.placements,
-            depth: profile.depth,
-            memory_bytes: plan::memory_budget(&self.machine, profile.depth),
-            windows: profile.windows,
-            all,
-        }
+        let memory_bytes = plan::memory_budget(&self.machine, profile.depth);
+        let usual = Scope::new(&self.machine, &self.placements, profile.depth, memory_bytes);
+        Scope { windows: profile.windows, all, ..usual }
     }
 }
 

@@ -37,13 +37,7 @@ pub fn keyed(key: &str) -> Option<Keyed> {
     }
     let case = Case {
         bench: bench.to_string().into(),
-        placement: Placement {
-            name: name.to_string().into(),
-            seats: Vec::new(),
-            pages,
-            beside,
-            neighbours: Default::default(),
-        },
+        placement: Placement { pages, beside, ..Placement::named(name.to_string()) },
         params: values(params)?,
         knobs: pairs(knobs)?.into_iter().collect(),
         inputs: BTreeMap::new(),

@@ -150,6 +150,28 @@ macro_rules! components {
     };
 }
 
+/// A test for each component: an iteration on the standard data has the expected checksum.
+#[cfg(test)]
+macro_rules! expected_checksums {
+    ($($module:ident)*) => {
+        mod expected_checksums {
+            use super::*;
+
+            $(#[test]
+            fn $module() -> anyhow::Result<()> {
+                let mut work = ($module::COMPONENT.make)(&mut Arena::new(STANDARD_BYTES))?;
+                work.iterate();
+                assert_eq!(work.verify(), Ok($module::COMPONENT.expected_checksum));
+                Ok(())
+            })*
+        }
+    };
+}
+
+// Tests of the others need the same data for more, and check it there.
+#[cfg(test)]
+expected_checksums! { bwaves lbm multigrid waves triad fourier sparse parse machine compress digest }
+
 components! {
     bwaves
     lbm

@@ -226,13 +226,8 @@ mod tests {
             let mut machine = x86("GenuineIntel", "Intel(R) Xeon(R) Processor", Some([6, 167, 8]));
             machine.cpus.flags = vec![flag.to_string()];
             machine.caches = vec![Cache {
-                level: 3,
-                kind: CacheKind::Unified,
-                cpus: Default::default(),
                 size_bytes: Some(mib << 20),
-                line_bytes: None,
-                ways: None,
-                sets: None,
+                ..Cache::new(3, CacheKind::Unified, Default::default())
             }];
             class(&machine)
         };

@@ -106,3 +106,10 @@ pub struct Cache {
     pub ways: Option<u32>,
     pub sets: Option<u32>,
 }
+
+impl Cache {
+    /// Of which no size is known.
+    pub fn new(level: u32, kind: CacheKind, cpus: CpuSet) -> Cache {
+        Cache { level, kind, cpus, size_bytes: None, line_bytes: None, ways: None, sets: None }
+    }
+}

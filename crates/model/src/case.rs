@@ -239,6 +239,17 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// On CPUs that nobody chose, with pages as given and nothing beside.
+    pub fn named(name: impl Into<Cow<'static, str>>) -> Placement {
+        Placement {
+            name: name.into(),
+            seats: Vec::new(),
+            pages: Pages::AsGiven,
+            beside: Beside::Idle,
+            neighbours: Vec::new(),
+        }
+    }
+
     /// All CPUs that any seat of this host may use.
     pub fn cpus(&self) -> CpuSet {
         let local = self.seats.iter().filter(|seat| seat.host.is_none());
@@ -309,6 +320,12 @@ fn known_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<S
 }
 
 impl Case {
+    /// Without parameters, knobs and inputs.
+    pub fn new(bench: impl Into<Cow<'static, str>>, placement: Placement) -> Case {
+        let (knobs, inputs) = (BTreeMap::new(), BTreeMap::new());
+        Case { bench: bench.into(), placement, params: Params::new(), knobs, inputs }
+    }
+
     /// Its benchmark, if this version has it.
     pub fn id(&self) -> Option<BenchId> {
         BenchId::named(&self.bench)
@@ -377,20 +394,8 @@ mod tests {
 
     #[test]
     fn keys_are_stable_and_split_one_way() {
-        let placement = Placement {
-            name: "one-cpu".into(),
-            seats: vec![],
-            pages: Pages::Huge,
-            beside: Beside::Idle,
-            neighbours: vec![],
-        };
-        let mut case = Case {
-            bench: ids::LATENCY.into(),
-            placement,
-            params: Params::new(),
-            knobs: BTreeMap::new(),
-            inputs: BTreeMap::new(),
-        };
+        let placement = Placement { pages: Pages::Huge, ..Placement::named("one-cpu") };
+        let mut case = Case::new(ids::LATENCY, placement);
         assert_eq!(case.key(), "memory.latency@one-cpu+huge-pages");
         case.params.insert(ids::param::ORDER, "a/b#c");
         case.params.set("k", Value::Int(4));

@@ -79,17 +79,8 @@ mod tests {
             remarks: Vec::new(),
         };
         let case = |value: &str| Case {
-            bench: "cpu.int".into(),
-            placement: crate::Placement {
-                name: "one-cpu".into(),
-                seats: Vec::new(),
-                pages: Default::default(),
-                beside: Default::default(),
-                neighbours: Vec::new(),
-            },
-            params: Default::default(),
             knobs: (0..65).map(|index| (name(index), value.to_string())).collect(),
-            inputs: Default::default(),
+            ..Case::new("cpu.int", crate::Placement::named("one-cpu"))
         };
         assert_eq!(design(3).mask(&case("1")), Some(0b111));
         assert_eq!(design(3).mask(&case("2")), None);

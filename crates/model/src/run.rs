@@ -447,6 +447,19 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run that has measured nothing yet.
+    pub fn begun(header: Header) -> Run {
+        Run {
+            header,
+            visits: Vec::new(),
+            time_lines: Vec::new(),
+            events: Vec::new(),
+            summary: None,
+            damage: Vec::new(),
+            thinned: None,
+        }
+    }
+
     /// Visits of the file, whether they are kept or not.
     pub fn visit_count(&self) -> usize {
         self.thinned.as_ref().map_or(self.visits.len(), |thinned| thinned.places.len())

@@ -143,6 +143,19 @@ macro_rules! names {
 }
 use names;
 
+/// A family from the `ALL` of modules.
+macro_rules! family {
+    ($name:literal $($field:ident: $module:tt),+ $(; $core_bound:ident)?) => {
+        pub(super) const FAMILY: $crate::vocabulary::Family = $crate::vocabulary::Family {
+            name: $name,
+            $($field: $module::ALL,)+
+            $(core_bound: $core_bound,)?
+            ..$crate::vocabulary::Family::NONE
+        };
+    };
+}
+use family;
+
 /// The vocabulary of one family.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {

@@ -113,14 +113,8 @@ pub const WINDOWS: Windows = Windows { window_ns: 10e6, count: 5, warm_up: 1, li
 impl Bench {
     /// The case of Assay's that fits; of the deepest profile, so that every case is offered.
     pub fn case(&self, id: &str, fits: impl Fn(&Case) -> bool) -> Option<Case> {
-        let scope = Scope {
-            machine: &self.machine,
-            placements: &self.placements,
-            depth: Depth::Full,
-            memory_bytes: 4 << 30,
-            windows: WINDOWS,
-            all: false,
-        };
+        let scope =
+            Scope { windows: WINDOWS, ..Scope::new(&self.machine, &self.placements, Depth::Full, 4 << 30) };
         let bench = bench::find(id)?;
         let candidates = (bench.cases)(bench, &scope).into_iter();
         candidates.filter(|candidate| candidate.unmet.is_none()).map(|c| c.case).find(fits)

@@ -209,14 +209,8 @@ fn row(
 
 /// Our case on the two CPUs.
 fn ours(bench: &Bench, spaces: Option<&Namespaces>, id: &str, streams: u64, protocol: &str) -> Option<Case> {
-    let scope = Scope {
-        machine: &bench.machine,
-        placements: &bench.placements,
-        depth: Depth::Full,
-        memory_bytes: 1 << 30,
-        windows: WINDOWS,
-        all: false,
-    };
+    let scope =
+        Scope { windows: WINDOWS, ..Scope::new(&bench.machine, &bench.placements, Depth::Full, 1 << 30) };
     let row = bench::find(id)?;
     let wish = NetworkOverrides {
         to: spaces.map(|_| format!("{}:{PORT}", ADDRESSES[0])),

@@ -2,6 +2,7 @@
 //! clean trials between.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -136,9 +137,9 @@ fn faults() -> Vec<Fault> {
             also: &[],
             verdict: Verdict::Rejected,
             plant: Plant::Real(|_, _| {
-                let group = Group::new("cpu")?;
-                group.set("cpu.cfs_period_us", 50_000)?;
-                group.set("cpu.cfs_quota_us", 25_000)?;
+                let quota: [(&str, &dyn Display); 2] =
+                    [("cpu.cfs_period_us", &50_000), ("cpu.cfs_quota_us", &25_000)];
+                let group = Group::new("cpu", &quota)?;
                 let folder = group.folder().to_path_buf();
                 planted(group, Some(folder))
             }),

@@ -198,9 +198,9 @@ fn trial(plant: Plant, rng: &mut Rng) -> Result<String, String> {
     }
     let quota = match plant {
         Plant::Quota(end, [from, to]) => {
-            let group = Group::new("cpu")?;
-            group.set("cpu.cfs_period_us", 100_000)?;
-            group.set("cpu.cfs_quota_us", rng.u32(from..=to) * 1000)?;
+            let quota_us = rng.u32(from..=to) * 1000;
+            let group =
+                Group::new("cpu", &[("cpu.cfs_period_us", &100_000), ("cpu.cfs_quota_us", &quota_us)])?;
             Some((end, group))
         }
         _ => None,

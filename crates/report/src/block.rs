@@ -92,6 +92,14 @@ impl Section {
         Section { long: true, ..self }
     }
 
+    /// Its paragraphs.
+    pub fn prose(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Prose(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Nothing where it has no blocks.
     pub fn unless_empty(self) -> Option<Section> {
         Some(self).filter(|section| !section.blocks.is_empty())

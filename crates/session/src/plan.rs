@@ -315,14 +315,7 @@ mod tests {
         machine.cpus.online = (0..2).collect();
         let profile = Profile { budget_s, ..PROFILES[0] };
         let placements = Placements::of(&machine);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: profile.depth,
-            memory_bytes,
-            windows: profile.windows,
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, profile.depth, memory_bytes);
         make(&scope, &select(&[], profile.depth).expect("all"), &profile)
     }
 
@@ -413,14 +406,7 @@ mod tests {
         machine.cpus.allowed = (0..512).collect();
         let placements = Placements::of(&machine);
         let profile = PROFILES[1];
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: profile.depth,
-            memory_bytes: 8 << 30,
-            windows: profile.windows,
-            all: true,
-        };
+        let scope = Scope { all: true, ..Scope::new(&machine, &placements, profile.depth, 8 << 30) };
         let benches =
             ["memory.latency", "memory.core-to-core"].map(|id| bench::find(id).expect("a benchmark"));
         let planned = make(&scope, &benches, &profile);

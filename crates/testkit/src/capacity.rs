@@ -15,13 +15,7 @@ pub fn case(name: &'static str, cpus: &[u32], kind: &str) -> Case {
     };
     Case {
         bench: ids::LOAD.into(),
-        placement: Placement {
-            name: name.into(),
-            seats: cpus.iter().map(seat).collect(),
-            pages: Default::default(),
-            beside: Default::default(),
-            neighbours: Vec::new(),
-        },
+        placement: Placement { seats: cpus.iter().map(seat).collect(), ..Placement::named(name) },
         params: Params::from([(ids::param::KIND, kind.into()), (ids::param::LEVELS, 7u64.into())]),
         knobs: Default::default(),
         inputs: [("no_ipc".to_string(), "this machine was made up".to_string())].into(),

@@ -1,6 +1,7 @@
 //! Changes of this host by tests: dropping a guard undoes its change. What a killed earlier test
 //! left behind is undone before the first change of this one.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 const MARK: &str = "assay-test-";
 
 /// Reports that this host cannot run a test.
-pub fn skipped(test: &str, why: impl std::fmt::Display) {
+pub fn skipped(test: &str, why: impl Display) {
     eprintln!("skipped {test}: {why}");
 }
 
@@ -173,7 +174,8 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn new(controller: &str) -> Result<Group, String> {
+    /// A new group of a controller, with these files set.
+    pub fn new(controller: &str, settings: &[(&str, &dyn Display)]) -> Result<Group, String> {
         if !is_root() {
             return Err("control groups need root".to_string());
         }
@@ -182,10 +184,12 @@ impl Group {
             .ok_or_else(|| format!("no version 1 hierarchy of {controller} is mounted here"))?;
         let folder = own.join(unique());
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        Ok(Group { folder })
+        let group = Group { folder };
+        settings.iter().try_for_each(|(file, value)| group.set(file, value))?;
+        Ok(group)
     }
 
-    pub fn set(&self, file: &str, value: impl std::fmt::Display) -> Result<(), String> {
+    pub fn set(&self, file: &str, value: impl Display) -> Result<(), String> {
         let path = self.folder.join(file);
         fs::write(&path, value.to_string()).map_err(|error| format!("{}: {error}", path.display()))
     }
@@ -343,8 +347,7 @@ pub struct ShortOfMemory {
 
 impl ShortOfMemory {
     pub fn new() -> Result<ShortOfMemory, String> {
-        let group = Group::new("memory")?;
-        group.set("memory.limit_in_bytes", 48 << 20)?;
+        let group = Group::new("memory", &[("memory.limit_in_bytes", &(48 << 20))])?;
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let file = folder.path().join("hole");
         fs::File::create(&file)

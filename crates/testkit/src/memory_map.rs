@@ -44,13 +44,7 @@ fn case(node: usize) -> Case {
     let inputs = [("chunk_bytes", 268_435_456.0), ("limit", 10.0)];
     Case {
         bench: ids::MAP.into(),
-        placement: Placement {
-            name: "per-node".into(),
-            seats: vec![seat],
-            pages: Default::default(),
-            beside: Default::default(),
-            neighbours: Vec::new(),
-        },
+        placement: Placement { seats: vec![seat], ..Placement::named("per-node") },
         params: Params::from([(ids::param::NODE, (node as u64).into())]),
         knobs: Default::default(),
         inputs: inputs.map(|(name, value)| (name.to_string(), value.to_string())).into(),

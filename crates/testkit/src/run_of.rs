@@ -1,18 +1,22 @@
 //! Small runs for tests.
 
-use std::collections::BTreeMap;
-
 use model::vocabulary::memory::param::BYTES;
 use model::vocabulary::selftest::metric::SPEED;
 use model::{
-    Beside, Better, Case, Conditions, Covariates, Form, Header, Metric, Packed, Pages, Params, Placement,
-    Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
+    Better, Case, Conditions, Covariates, Form, Header, Metric, Packed, Params, Placement, Planned,
+    ProcessFacts, Run, RunClock, SCHEMA, Samples, Snapshot, Title, Value, View, Visit,
 };
 
 /// A run with `cases` planned cases `test.case0@free`, ... with the headline metric `rate` and the
 /// further metric `latency`.
 pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
-    let header = Header {
+    let header = header((0..cases).map(planned).collect(), (0..cases).map(title).collect());
+    Run { visits, ..Run::begun(header) }
+}
+
+/// A header with a seed, a clock and no machine.
+pub fn header(plan: Vec<Planned>, catalogue: Vec<Title>) -> Header {
+    Header {
         schema: SCHEMA,
         assay: "0.1.0".into(),
         host: "test".into(),
@@ -36,28 +40,15 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
         plan_id: "test".into(),
         sweep: None,
         factors: None,
-        plan: (0..cases).map(planned).collect(),
-        catalogue: (0..cases).map(title).collect(),
+        plan,
+        catalogue,
         snapshot: Snapshot::default(),
-    };
-    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![], thinned: None }
+    }
 }
 
 fn planned(number: usize) -> Planned {
-    let placement = Placement {
-        name: "free".into(),
-        seats: vec![],
-        pages: Pages::AsGiven,
-        beside: Beside::Idle,
-        neighbours: vec![],
-    };
-    let case = Case {
-        bench: format!("test.case{number}").into(),
-        placement,
-        params: Params::new(),
-        knobs: BTreeMap::new(),
-        inputs: BTreeMap::new(),
-    };
+    let placement = Placement::named("free");
+    let case = Case::new(format!("test.case{number}"), placement);
     Planned { case, priority: 1, seconds: 1.0, memory_bytes: 0, unmet: None }
 }
 

@@ -245,7 +245,7 @@ mod tests {
     use super::super::BENCHMARKS;
     use super::*;
     use crate::placement::Placements;
-    use crate::{Depth, Scope, Windows};
+    use crate::{Depth, Scope};
     use machine::disk::Block;
     use machine::{Directory, Disk, Machine};
 
@@ -263,14 +263,7 @@ mod tests {
         machine.disk = Some(Disk { stack: blocks.map(block).into(), ..Disk::default() });
         machine.directory = Some(Directory { free_bytes: Some(1 << 40), ..Directory::default() });
         let placements = Placements::of(&machine);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Full,
-            memory_bytes: 1 << 30,
-            windows: Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 },
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Full, 1 << 30);
         let all = BENCHMARKS.iter().flat_map(|bench| (bench.cases)(bench, &scope)).collect();
         wished(all, overrides, &scope)
     }

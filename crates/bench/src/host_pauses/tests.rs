@@ -3,9 +3,8 @@
 use super::*;
 use crate::rehearsal::{cases as planned, visit_all};
 use model::Samples;
-use std::time::{Duration, Instant};
-use sys::sched::{self, Policy};
-use sys::{affinity, process};
+use std::time::Duration;
+use testkit::host::{RealTime, skipped};
 
 fn values(samples: &[Samples], cpu: u32, metric: MetricId) -> Vec<f64> {
     let own = |one: &&Samples| one.point == at(cpu) && one.metrics.iter().any(|name| metric == *name);
@@ -37,25 +36,12 @@ fn every_cpu_is_watched_and_its_pauses_lie_in_the_time_watched() {
 /// A real-time task that takes one CPU for 2 ms of every 10.
 #[test]
 fn a_task_of_this_system_that_takes_a_cpu_is_not_the_host() {
-    let fifo = Policy::named("fifo").expect("a policy");
-    if sched::why_refused(fifo).is_some() {
-        return;
-    }
     let case = planned(ids::PAUSES, Depth::Full).remove(0);
     let taken = cpus(&case).last().expect("a CPU");
-    let neighbour = process::fork(|| {
-        if affinity::pin(&CpuSet::one(taken)).is_err() || sched::set_policy(fifo).is_err() {
-            return 1;
-        }
-        loop {
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_millis(2) {
-                std::hint::spin_loop();
-            }
-            std::thread::sleep(Duration::from_millis(8));
-        }
-    })
-    .expect("a neighbour");
+    let neighbour = match RealTime::on(taken, Duration::from_millis(2), Duration::from_millis(8)) {
+        Ok(neighbour) => neighbour,
+        Err(why) => return skipped("a_task_of_this_system_that_takes_a_cpu_is_not_the_host", why),
+    };
     let mut told = Vec::new();
     // A shared host may withhold more than the neighbour takes, for a while.
     for _ in 0..20 {

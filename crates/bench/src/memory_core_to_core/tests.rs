@@ -20,14 +20,7 @@ fn machine(cpus: u32) -> Machine {
 
 fn planned(machine: &Machine, depth: Depth, all: bool) -> Candidate {
     let placements = Placements::of(machine);
-    let scope = Scope {
-        machine,
-        placements: &placements,
-        depth,
-        memory_bytes: 8 << 30,
-        windows: depth.windows(),
-        all,
-    };
+    let scope = Scope { all, ..Scope::new(machine, &placements, depth, 8 << 30) };
     cases(&BENCHMARKS[0], &scope).remove(0)
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::dram::{far_node, lines};
 use super::*;
+use crate::Depth;
 use crate::placement::Placements;
-use crate::{Depth, Windows};
 use kernels::Visits;
 use machine::{Core, Node, Package};
 use model::vocabulary::memory as ids;
@@ -126,18 +126,7 @@ fn server() -> Machine {
 
 fn rows(machine: &Machine) -> Vec<Candidate> {
     let placements = Placements::of(machine);
-    let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
-    cases(
-        &BENCHMARKS[0],
-        &Scope {
-            machine,
-            placements: &placements,
-            depth: Depth::Quick,
-            memory_bytes: 256 << 20,
-            windows,
-            all: false,
-        },
-    )
+    cases(&BENCHMARKS[0], &Scope::new(machine, &placements, Depth::Quick, 256 << 20))
 }
 
 #[test]
@@ -199,15 +188,7 @@ fn memory_is_walked_in_several_orders_whose_lines_are_no_neighbours() {
     // Little memory has no room for several groups.
     let placements = Placements::of(&server());
     let machine = server();
-    let windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
-    let scope = Scope {
-        machine: &machine,
-        placements: &placements,
-        depth: Depth::Quick,
-        memory_bytes: 16 << 20,
-        windows,
-        all: false,
-    };
+    let scope = Scope::new(&machine, &placements, Depth::Quick, 16 << 20);
     let little = cases(&BENCHMARKS[0], &scope);
     let own = |row: &&Candidate| row.case.params[ids::param::SOURCE].text() == Some(DRAM);
     assert_eq!(little.iter().find(own).map(spreads).expect("a row"), ["block", "262144"]);

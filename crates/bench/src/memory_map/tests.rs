@@ -184,16 +184,7 @@ fn a_small_map_has_a_series_a_chunk() {
     own.memory.available_bytes = Some(GIB);
     let options = Options { max: Some(40 * MIB), chunk: Some(MIB), rounds: 3, ..Options::default() };
     let placements = Placements::of(&own);
-    let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-    let memory_bytes = GIB;
-    let scope = Scope {
-        machine: &own,
-        placements: &placements,
-        depth: Depth::Full,
-        memory_bytes,
-        windows,
-        all: false,
-    };
+    let scope = Scope::new(&own, &placements, Depth::Full, GIB);
     let mut case = cases(&BENCHMARKS[0], &scope, &options).remove(0).case;
     let (samples, reason) = rehearsal::visit(&case);
     assert_eq!(reason, None);

@@ -203,20 +203,8 @@ mod tests {
     use crate::network::messages::Direction;
 
     fn usual() -> Transfer {
-        Transfer {
-            test: 0,
-            protocol: Transport::Tcp,
-            direction: Direction::Send,
-            streams: 1,
-            bytes: 128 << 10,
-            schedule: WindowSchedule { window_ms: 10, warm_up: 1, count: 1 },
-            rate: None,
-            congestion: None,
-            buffers: None,
-            burn: [0.0; 2],
-            cpus: Vec::new(),
-            ping_pong: false,
-        }
+        let schedule = WindowSchedule { window_ms: 10, warm_up: 1, count: 1 };
+        Transfer::new(Transport::Tcp, Direction::Send, schedule)
     }
 
     #[test]

@@ -67,6 +67,26 @@ pub struct Transfer {
     pub ping_pong: bool,
 }
 
+impl Transfer {
+    /// One stream of large messages without any bound or disturbance.
+    pub fn new(protocol: Transport, direction: Direction, schedule: WindowSchedule) -> Transfer {
+        Transfer {
+            test: 0,
+            protocol,
+            direction,
+            streams: 1,
+            bytes: 128 << 10,
+            schedule,
+            rate: None,
+            congestion: None,
+            buffers: None,
+            burn: [0.0; 2],
+            cpus: Vec::new(),
+            ping_pong: false,
+        }
+    }
+}
+
 /// A test of ping-pong messages or of connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmallTest {
@@ -237,20 +257,8 @@ mod tests {
     use super::*;
 
     pub fn transfer() -> Transfer {
-        Transfer {
-            test: 1,
-            protocol: Transport::Tcp,
-            direction: Direction::Send,
-            streams: 1,
-            bytes: 4096,
-            schedule: WindowSchedule { window_ms: 2, warm_up: 1, count: 3 },
-            rate: None,
-            congestion: None,
-            buffers: None,
-            burn: [0.0; 2],
-            cpus: Vec::new(),
-            ping_pong: false,
-        }
+        let schedule = WindowSchedule { window_ms: 2, warm_up: 1, count: 3 };
+        Transfer { test: 1, bytes: 4096, ..Transfer::new(Transport::Tcp, Direction::Send, schedule) }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::placement::Distance;
 use crate::{Benchmark, Candidate, Depth, Scope, Windows};
 use model::vocabulary::network as ids;
 use model::vocabulary::{BenchId, ParamId};
-use model::{Beside, Case, CpuSet, Pages, Params, Placement, Seat};
+use model::{Case, CpuSet, Params, Placement, Seat};
 
 /// The input that holds the points of a transfer, `STREAMS:BYTES` with commas.
 pub const POINTS: &str = "points";
@@ -123,16 +123,13 @@ fn remote(scope: &Scope, overrides: &Overrides, to: &str) -> Vec<Result<Placemen
         _ => &overrides.near[..overrides.near.len().min(1)],
     };
     let here = |name: &'static str, cpu: u32| Placement {
-        name: name.into(),
         seats: vec![Seat {
             role: SENDER.into(),
             host: None,
             cpus: CpuSet::one(cpu),
             mem_nodes: CpuSet::default(),
         }],
-        pages: Pages::AsGiven,
-        beside: Beside::Idle,
-        neighbours: Vec::new(),
+        ..Placement::named(name)
     };
     let mut placements: Vec<Result<Placement, (&'static str, String)>> =
         near.iter().map(|(name, cpu)| Ok(here(name, *cpu))).collect();
@@ -387,18 +384,10 @@ mod tests {
             snapshot.entries.insert(ids::probe::NETWORK_REMOTE.into(), Entry::Text(remote.into()));
             let machine = Machine::from(&snapshot);
             let placements = Placements::of(&machine);
-            let (depth, memory_bytes) = (Depth::Full, 1 << 30);
-            let scope = Scope {
-                machine: &machine,
-                placements: &placements,
-                depth,
-                memory_bytes,
-                windows: WINDOWS,
-                all: false,
-            };
+            let scope = Scope::new(&machine, &placements, Depth::Full, 1 << 30);
             let overrides = Overrides { to: to.map(str::to_string), ..Overrides::default() };
             let way = way(&scope, &overrides);
-            (points(Some(ids::UDP), depth, &overrides, way), way.round_trip)
+            (points(Some(ids::UDP), scope.depth, &overrides, way), way.round_trip)
         };
         let trip = Some(Duration::from_millis(80));
         let of = |bytes: u32| format!("1:64,1:512,1:{bytes},1:8192,4:{bytes}");

@@ -2,9 +2,9 @@
 
 use super::offer::POINTS;
 use super::*;
+use crate::Scope;
 use crate::placement::Placements;
 use crate::rehearsal;
-use crate::{Scope, Windows};
 use machine::{End, Machine, NetworkPath};
 use model::vocabulary::{MetricId, network as ids};
 use model::{CpuSet, Form, Reason, Samples};
@@ -62,19 +62,12 @@ fn messages_lost_at_a_full_socket_are_counted_as_messages() {
     let case = rehearsal::cases(ids::UDP, Depth::Standard).into_iter().next().expect("a case");
     let mut peer = client::Peer::of(&case, None).expect("another end");
     // A receiver that has a tenth of its time, and a buffer of a few segmented ones.
+    let schedule = window_schedule::WindowSchedule { window_ms: 100, warm_up: 1, count: 4 };
     let spec = messages::Transfer {
-        test: 0,
-        protocol: messages::Transport::Udp,
-        direction: messages::Direction::Send,
-        streams: 1,
         bytes: 1472,
-        schedule: window_schedule::WindowSchedule { window_ms: 100, warm_up: 1, count: 4 },
-        rate: None,
-        congestion: None,
         buffers: Some([1 << 20, 200_000]),
         burn: [0.0, 0.9],
-        cpus: Vec::new(),
-        ping_pong: false,
+        ..messages::Transfer::new(messages::Transport::Udp, messages::Direction::Send, schedule)
     };
     let outcome = peer.prepare(spec).and_then(|prepared| prepared.run()).expect("a transfer");
     let told: std::collections::BTreeMap<MetricId, f64> = outcome.beside().into_iter().collect();
@@ -102,15 +95,7 @@ fn with_another_host_there_are_both_directions_and_its_seat() {
     let mut machine = Machine::default();
     machine.cpus.online = (0..4).collect::<CpuSet>();
     let placements = Placements::of(&machine);
-    let windows = Windows { window_ns: 5e6, count: 7, warm_up: 1, limit_s: 10.0 };
-    let scope = |depth| Scope {
-        machine: &machine,
-        placements: &placements,
-        depth,
-        memory_bytes: 1 << 30,
-        windows,
-        all: false,
-    };
+    let scope = |depth| Scope::new(&machine, &placements, depth, 1 << 30);
     let overrides = Overrides {
         to: Some("far:4711".into()),
         rate: Some(90),

@@ -18,23 +18,18 @@ pub fn wanted(case: &Case, sampler: &Sampler, way: Route) -> anyhow::Result<Tran
     let text = |name: ParamId| case.params.get(name).and_then(|value| value.text());
     let number = |name: ParamId| case.params.get(name).and_then(|value| value.number());
     let udp = case.bench == ids::UDP;
+    let protocol = if udp { Transport::Udp } else { Transport::Tcp };
+    let direction = Direction::parse(text(ids::param::DIRECTION)).map_err(anyhow::Error::msg)?;
+    let schedule = WindowSchedule::on(sampler.windows(), case, way.round_trip);
+    let usual = Transfer::new(protocol, direction, schedule);
     Ok(Transfer {
-        test: 0,
-        protocol: if udp { Transport::Udp } else { Transport::Tcp },
-        direction: Direction::parse(text(ids::param::DIRECTION)).map_err(anyhow::Error::msg)?,
         streams: number(ids::param::STREAMS).map_or(1, |streams| streams as u32),
-        bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { USUAL_MESSAGE },
-        schedule: WindowSchedule::on(sampler.windows(), case, way.round_trip),
+        bytes: if udp { way.datagram.unwrap_or(USUAL_DATAGRAM) } else { usual.bytes },
         rate: number(ids::param::RATE).map(|megabits| megabits * 1e6),
         congestion: text(ids::param::CONGESTION).map(str::to_string),
-        buffers: None,
-        burn: [0.0; 2],
-        cpus: Vec::new(),
-        ping_pong: false,
+        ..usual
     })
 }
-
-pub const USUAL_MESSAGE: u32 = 128 << 10;
 
 /// The rows `network.tcp` and `network.udp`.
 pub fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {

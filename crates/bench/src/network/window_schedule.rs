@@ -108,19 +108,13 @@ impl WindowSchedule {
 pub(super) mod tests {
     use super::*;
     use crate::Candidate;
-    use model::{Beside, Pages, Placement};
+    use model::Placement;
 
     pub const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
     /// A case without seats, of this machine or with another one.
     pub fn case(bench: model::vocabulary::BenchId, to: Option<&str>) -> Case {
-        let placement = Placement {
-            name: "one-cpu".into(),
-            seats: Vec::new(),
-            pages: Pages::AsGiven,
-            beside: Beside::Idle,
-            neighbours: Vec::new(),
-        };
+        let placement = Placement::named("one-cpu");
         let mut case = Candidate::new(bench, placement, 1, 0.0).case;
         case.inputs.extend(to.map(|to| (TO.to_string(), to.to_string())));
         case

@@ -53,16 +53,7 @@ mod tests {
         }
         let machine = super::super::tests::big();
         let placements = Placements::of(&machine);
-        let depth = Depth::Full;
-        let windows = depth.windows();
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth,
-            memory_bytes: 1 << 30,
-            windows,
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Full, 1 << 30);
         for bench in crate::all() {
             for candidate in (bench.cases)(bench, &scope) {
                 let name = candidate.case.placement.name;

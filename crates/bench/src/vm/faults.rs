@@ -224,9 +224,9 @@ fn filled(resident_share: f64, sum: u64) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::WrongAnswer;
     use crate::placement::Placements;
     use crate::rehearsal::{self, sampled, this_machine, visit_row};
-    use crate::{Windows, WrongAnswer};
 
     #[test]
     fn base_pages_fault_once_each() {
@@ -253,19 +253,7 @@ mod tests {
         let mut machine = this_machine();
         let cases = |machine: &machine::Machine| {
             let placements = Placements::of(machine);
-            let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-            let depth = Depth::Standard;
-            page_fault_cases(
-                &PAGE_FAULT,
-                &Scope {
-                    machine,
-                    placements: &placements,
-                    depth,
-                    memory_bytes: 1 << 30,
-                    windows,
-                    all: false,
-                },
-            )
+            page_fault_cases(&PAGE_FAULT, &Scope::new(machine, &placements, Depth::Standard, 1 << 30))
         };
         machine.memory.transparent_huge_pages = Some("never".into());
         let off = cases(&machine).remove(1);

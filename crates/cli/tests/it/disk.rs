@@ -203,13 +203,11 @@ fn a_throttle_of_our_group_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let device = folder.path().metadata().expect("a folder").dev();
     let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    let group = match Group::new("blkio") {
+    let throttle = format!("{number} 16777216");
+    let group = match Group::new("blkio", &[("blkio.throttle.read_bps_device", &throttle)]) {
         Ok(group) => group,
         Err(why) => return skipped(name, why),
     };
-    if let Err(why) = group.set("blkio.throttle.read_bps_device", format!("{number} 16777216")) {
-        return skipped(name, why);
-    }
     let out = tempfile::tempdir().expect("a folder");
     let words = format!("--quick --force --only disk.sequential --dir {}", folder.path().display());
     let ended = end(&mut group.inside(&run_into(out.path(), &words)));

@@ -1,6 +1,7 @@
 //! What a namespace, a sandbox or a masked file system hides, for real: the true answer or "cannot
 //! be told", and never an all-clear from a source that is dead.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -135,12 +136,8 @@ fn affinity_that_is_pretended_gives_no_pinned_figure() {
 #[test]
 fn a_quota_above_the_namespace_is_seen_by_its_pauses() {
     let test = "a_quota_above_the_namespace_is_seen_by_its_pauses";
-    let group = Group::new("cpu").and_then(|group| {
-        group.set("cpu.cfs_period_us", 100_000)?;
-        group.set("cpu.cfs_quota_us", 20_000)?;
-        Ok(group)
-    });
-    let group = match group {
+    let quota: [(&str, &dyn Display); 2] = [("cpu.cfs_period_us", &100_000), ("cpu.cfs_quota_us", &20_000)];
+    let group = match Group::new("cpu", &quota) {
         Ok(group) if works("unshare", &["-C", "true"]) => group,
         Ok(_) => return skipped(test, "unshare -C is refused"),
         Err(why) => return skipped(test, why),

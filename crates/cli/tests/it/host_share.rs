@@ -2,14 +2,12 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::host::{RealTime, skipped};
 use crate::runs::{end, results};
-use model::CpuSet;
-use sys::sched::{self, Policy};
-use sys::{affinity, process};
 
 fn host(dir: &Path, words: &str) -> Command {
     let mut command = crate::assay();
@@ -26,24 +24,11 @@ fn rows(results: &Value) -> Vec<(String, String)> {
 /// A real-time task that takes one CPU for 2 ms of every 10 is a task of this system.
 #[test]
 fn a_task_that_takes_a_cpu_is_named_and_every_row_has_a_grade() {
-    let fifo = Policy::named("fifo").expect("a policy");
-    if sched::why_refused(fifo).is_some() {
-        return;
-    }
-    let taken = affinity::allowed().expect("affinity").iter().last().expect("a CPU");
-    let neighbour = process::fork(|| {
-        if affinity::pin(&CpuSet::one(taken)).is_err() || sched::set_policy(fifo).is_err() {
-            return 1;
-        }
-        loop {
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_millis(2) {
-                std::hint::spin_loop();
-            }
-            std::thread::sleep(Duration::from_millis(8));
-        }
-    })
-    .expect("a neighbour");
+    let taken = sys::affinity::allowed().expect("affinity").iter().last().expect("a CPU");
+    let neighbour = match RealTime::on(taken, Duration::from_millis(2), Duration::from_millis(8)) {
+        Ok(neighbour) => neighbour,
+        Err(why) => return skipped("a_task_that_takes_a_cpu_is_named_and_every_row_has_a_grade", why),
+    };
     let dir = tempfile::tempdir().expect("a folder");
     let ended = end(&mut host(dir.path(), "--budget 8s"));
     drop(neighbour);

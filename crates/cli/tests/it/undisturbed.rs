@@ -54,10 +54,7 @@ fn looks_at_memory_keep_to_their_plan_in_a_group_of_300_mb() {
     const BESIDE: u64 = 56 * MIB;
     let test = "looks_at_memory_keep_to_their_plan_in_a_group_of_300_mb";
     for words in LOOKS {
-        let group = match Group::new("memory").and_then(|group| {
-            group.set("memory.limit_in_bytes", LIMIT)?;
-            Ok(group)
-        }) {
+        let group = match Group::new("memory", &[("memory.limit_in_bytes", &LIMIT)]) {
             Ok(group) => group,
             Err(why) => return skipped(test, why),
         };
@@ -99,7 +96,7 @@ fn looks_at_memory_end_at_once_and_give_it_back() {
     const PATIENCE: Duration = Duration::from_secs(10);
     let test = "looks_at_memory_end_at_once_and_give_it_back";
     for words in LOOKS {
-        let group = match Group::new("memory") {
+        let group = match Group::new("memory", &[]) {
             Ok(group) => group,
             Err(why) => return skipped(test, why),
         };

@@ -295,22 +295,13 @@ fn loopback(evidence: &Evidence) -> Option<Vec<Finding>> {
 mod tests {
     use super::super::transfers::{BUSY, at_ends, over_loopback, receives};
     use model::vocabulary::network as ids;
-    use model::{Case, Pages, Params, Placement};
+    use model::{Case, Params, Placement};
 
     #[test]
     fn who_sends_is_told_by_the_direction() {
         let case = |direction: &str| Case {
-            bench: "network.tcp".into(),
-            placement: Placement {
-                name: "one-cpu".into(),
-                seats: Vec::new(),
-                pages: Pages::AsGiven,
-                beside: Default::default(),
-                neighbours: Vec::new(),
-            },
             params: Params::from([(ids::param::DIRECTION, direction.into())]),
-            knobs: Default::default(),
-            inputs: Default::default(),
+            ..Case::new("network.tcp", Placement::named("one-cpu"))
         };
         assert_eq!(at_ends(&case("send"), BUSY), [ids::metric::LOCAL_BUSY, ids::metric::REMOTE_BUSY]);
         assert_eq!(at_ends(&case("receive"), BUSY), [ids::metric::REMOTE_BUSY, ids::metric::LOCAL_BUSY]);

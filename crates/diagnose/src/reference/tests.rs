@@ -45,15 +45,7 @@ fn with_sockets(mut machine: Machine, cpus: &[&str], cache: u64) -> Machine {
     machine.cpus.packages = Some(cpus.iter().enumerate().map(package).collect());
     machine.cpus.online = cpus.iter().flat_map(|text| set(text).iter().collect::<Vec<u32>>()).collect();
     machine.cpus.allowed = machine.cpus.online.clone();
-    let of = |text: &&str| Cache {
-        level: 3,
-        kind: CacheKind::Unified,
-        cpus: set(text),
-        size_bytes: Some(cache),
-        line_bytes: None,
-        ways: None,
-        sets: None,
-    };
+    let of = |text: &&str| Cache { size_bytes: Some(cache), ..Cache::new(3, CacheKind::Unified, set(text)) };
     machine.caches = cpus.iter().map(of).collect();
     machine
 }

@@ -14,7 +14,7 @@ use crate::builder::{Builder, Meaning};
 use crate::faults::{Faults, short};
 use crate::{Imported, Keyed};
 use model::vocabulary::{BenchId, disk as ids};
-use model::{Beside, Better, Case, Pages, Params, Placement};
+use model::{Better, Case, Params, Placement};
 
 /// The series of all jobs.
 pub fn figures(jobs: &[Job], builder: &mut Builder, faults: &mut Faults) {
@@ -89,19 +89,7 @@ pub fn headlines(imported: &mut Imported) {
 }
 
 fn case(bench: &'static str, placement: &'static str, params: Params) -> Case {
-    Case {
-        bench: bench.into(),
-        placement: Placement {
-            name: placement.into(),
-            seats: Vec::new(),
-            pages: Pages::AsGiven,
-            beside: Beside::Idle,
-            neighbours: Default::default(),
-        },
-        params,
-        knobs: Default::default(),
-        inputs: Default::default(),
-    }
+    Case { params, ..Case::new(bench, Placement::named(placement)) }
 }
 
 /// A figure of one direction.

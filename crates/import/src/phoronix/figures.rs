@@ -1,9 +1,9 @@
 //! What entries come to: each repetition that the file has is a measured value, and what has none
 //! says why.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use model::{Beside, Better, Case, Pages, Params, Placement, Value, units};
+use model::{Better, Case, Params, Placement, Value, units};
 use serde_json::Value as Json;
 
 use super::FORMAT;
@@ -189,19 +189,7 @@ fn meaning(test: &Test, note: String) -> Meaning {
         .filter(|(_, text)| !text.is_empty())
         .map(|(name, text)| (name.to_string(), Value::Text(named(text))))
         .collect();
-    let case = Case {
-        bench: format!("phoronix.{name}").into(),
-        placement: Placement {
-            name: "free".into(),
-            seats: Vec::new(),
-            pages: Pages::AsGiven,
-            beside: Beside::Idle,
-            neighbours: Default::default(),
-        },
-        params,
-        knobs: BTreeMap::new(),
-        inputs: BTreeMap::new(),
-    };
+    let case = Case { params, ..Case::new(format!("phoronix.{name}"), Placement::named("free")) };
     let words = [test.title.as_str(), &test.description].into_iter().filter(|word| !word.is_empty());
     Meaning {
         keyed: Keyed { case, point: Params::new(), metric: metric(&test.scale) },

@@ -8,7 +8,6 @@
 
 use super::{Character, Checksum, Component, Rng, Work, ids};
 use crate::vectors::with_widest_vectors;
-use sys::block::Arena;
 
 pub(super) const COMPONENT: Component = Component {
     id: ids::ALIGN,
@@ -25,7 +24,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "cells",
     reference: 6200.0,
     expected_checksum: 0xcf08_db0c_b5bf_fadc,
-    make,
+    make: |_| Ok(Box::new(Align::new(PAIRS, LENGTH))),
 };
 
 const LENGTH: usize = 2000;
@@ -174,10 +173,6 @@ fn pair(rng: &mut Rng, length: usize) -> Pair {
     other.resize(length + length / 4, AROUND);
     other.reverse();
     Pair { one, other, score }
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Align::new(PAIRS, LENGTH)))
 }
 
 impl Align {

@@ -35,7 +35,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "cell iterations",
     reference: 4.9,
     expected_checksum: 0x7f23_d02b_4f10_2504,
-    make,
+    make: |arena| Ok(Box::new(Bwaves::new(arena)?)),
 };
 
 const LANES: usize = 8;
@@ -260,10 +260,6 @@ struct Bwaves {
     t: Block<f64>,
     edged: Vec<f64>,
     steps: Steps,
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Bwaves::new(arena)?))
 }
 
 impl Bwaves {

@@ -9,7 +9,6 @@
 
 use super::{Character, Checksum, Component, Work, ids};
 use crate::vectors::with_widest_vectors;
-use sys::block::Arena;
 
 mod board;
 mod search;
@@ -34,7 +33,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "positions",
     reference: 23.9,
     expected_checksum: 0x524b_2eaf_5cb7_44e3,
-    make,
+    make: |_| Ok(Box::new(with(COUNTS, SEARCHES)?)),
 };
 
 /// Perft positions, depths and published counts.
@@ -65,10 +64,6 @@ struct Chess {
     /// Score and positions of each search.
     scores: Vec<(i32, u64)>,
     reached: u64,
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(with(COUNTS, SEARCHES)?))
 }
 
 fn with(counts: &[(&str, usize, u64)], searches: &[(&str, usize, i32)]) -> anyhow::Result<Chess> {

@@ -8,7 +8,6 @@
 
 use super::{Character, Checksum, Component, Rng, Work, ids};
 use crate::vectors::with_widest_vectors;
-use sys::block::Arena;
 
 mod huffman;
 mod lz;
@@ -31,7 +30,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "bytes",
     reference: 17.1,
     expected_checksum: 0xaffd_1998_f1e4_59e4,
-    make,
+    make: |_| Ok(Box::new(Compress::new(sample(BYTES)))),
 };
 
 const BYTES: usize = 6 << 20;
@@ -86,10 +85,6 @@ fn sample(bytes: usize) -> Vec<u8> {
     }
     data.truncate(bytes);
     data
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Compress::new(sample(BYTES))))
 }
 
 impl Compress {

@@ -27,7 +27,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "multiply-adds",
     reference: 16200.0,
     expected_checksum: 0x55ef1790bcebbb9a,
-    make,
+    make: |arena| Ok(Box::new(Dense::new(arena)?)),
 };
 
 const ORDER: usize = 512;
@@ -212,10 +212,6 @@ struct Dense {
     pivots: Vec<usize>,
     /// Solutions.
     x: Vec<f64>,
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Dense::new(arena)?))
 }
 
 /// Columns of a system and then its right-hand side.

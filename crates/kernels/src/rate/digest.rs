@@ -9,7 +9,6 @@
 
 use super::{Character, Checksum, Component, Rng, Work, ids};
 use crate::vectors::with_widest_vectors;
-use sys::block::Arena;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "bytes",
     reference: 1170.0,
     expected_checksum: 0x4d4d_0066_68ca_7469,
-    make,
+    make: |_| Ok(Box::new(Digest::new(ROUNDS))),
 };
 
 /// Blocks enciphered at a time.
@@ -280,10 +279,6 @@ struct Digest {
     back: Vec<Digests>,
     million: [u32; 8],
     rounds: usize,
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Digest::new(ROUNDS)))
 }
 
 fn digests(data: &[u8]) -> Digests {

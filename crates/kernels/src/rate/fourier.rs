@@ -31,7 +31,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "points",
     reference: 105.0,
     expected_checksum: 0x7b81_5e38_6386_d50d,
-    make,
+    make: |arena| Ok(Box::new(Fourier::new(arena, Shape::within(arena.bytes)?)?)),
 };
 
 const LANES: usize = 8;
@@ -128,11 +128,6 @@ struct Fourier {
     /// Energy of the waves of each of the eight fields.
     energy: [f64; LANES],
     steps: Steps,
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    let shape = Shape::within(arena.bytes)?;
-    Ok(Box::new(Fourier::new(arena, shape)?))
 }
 
 impl Fourier {

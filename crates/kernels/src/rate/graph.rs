@@ -27,7 +27,7 @@ pub(super) const COMPONENT: Component = Component {
     // Million edges per second.
     reference: 90.0,
     expected_checksum: 0x2ab3_852e_f8eb_31eb,
-    make,
+    make: |arena| Ok(Box::new(Graph::new(arena)?)),
 };
 
 /// The end of a list of vertices.
@@ -101,10 +101,6 @@ impl EdgeList {
         let to = (to & to >> 32) as u32 & self.mask;
         (self.label(from), self.label(to), weight as u8)
     }
-}
-
-fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Graph::new(arena)?))
 }
 
 impl Graph {

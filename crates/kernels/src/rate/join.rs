@@ -26,7 +26,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "rows",
     reference: 43.8,
     expected_checksum: 0x02bf_b7f5_21d6_be19,
-    make,
+    make: |arena| Ok(Box::new(Join::new(arena)?)),
 };
 
 const EMPTY: u64 = u64::MAX;
@@ -54,10 +54,6 @@ fn key(row: u64) -> u64 {
     key ^= key >> 15;
     key = key.wrapping_mul(0x85eb_ca77);
     u64::from(key ^ key >> 13)
-}
-
-fn make(arena: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Join::new(arena)?))
 }
 
 impl Join {

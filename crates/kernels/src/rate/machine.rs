@@ -7,7 +7,6 @@
 //! branch per bytecode, which decides the speed.
 
 use super::{Character, Checksum, Component, Work, ids};
-use sys::block::Arena;
 
 mod compiler;
 #[cfg(test)]
@@ -30,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "bytecodes",
     reference: 798.0,
     expected_checksum: 0x70c4_695c_b087_b251,
-    make,
+    make: |_| Ok(Box::new(Programs::new(PROGRAMS)?)),
 };
 
 /// Programs, the arguments of their `main`, and their results.
@@ -100,10 +99,6 @@ struct Programs {
     /// Result and number of bytecodes of each program, and that number in the first run.
     results: Vec<(i64, u64)>,
     first: Vec<u64>,
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Programs::new(PROGRAMS)?))
 }
 
 impl Programs {

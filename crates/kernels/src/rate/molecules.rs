@@ -29,7 +29,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "atom steps",
     reference: 5.97,
     expected_checksum: 0x316f805a0994a0da,
-    make,
+    make: |arena| Ok(Box::new(Molecules::new(arena)?)),
 };
 
 /// Atoms per cluster: the lanes of a vector.
@@ -125,10 +125,6 @@ struct Molecules {
     /// same cluster, a number that moves lanes 0 to i out of range.
     skips: [Lanes; LANES + 1],
     energy: f64,
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Molecules::new(arena)?))
 }
 
 impl Molecules {

@@ -30,7 +30,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "cell cycles",
     reference: 145.0,
     expected_checksum: 0xbf78_4e3a_90ab_5075,
-    make,
+    make: |arena| Ok(Box::new(Multigrid::new(arena)?)),
 };
 
 const LANES: usize = 8;
@@ -254,10 +254,6 @@ struct Multigrid {
     /// Sum of squares of the residual in each cycle, before the correction.
     squares: [f64; CYCLES],
     steps: Steps,
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Multigrid::new(arena)?))
 }
 
 impl Multigrid {

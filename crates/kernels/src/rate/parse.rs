@@ -8,7 +8,6 @@
 
 use super::{Character, Checksum, Component, Rng, Work, ids};
 use crate::vectors::with_widest_vectors;
-use sys::block::Arena;
 
 mod automaton;
 mod json;
@@ -31,7 +30,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "bytes",
     reference: 426.0,
     expected_checksum: 0x7da2_990b_fd74_288f,
-    make,
+    make: |_| Ok(Box::new(Parse::new(BYTES, PASSES)?)),
 };
 
 const BYTES: usize = 1 << 20;
@@ -97,10 +96,6 @@ fn log(bytes: usize) -> (Vec<u8>, [u64; PATTERNS.len()]) {
         text.push('\n');
     }
     (text.into_bytes(), lines)
-}
-
-fn make(_: &mut Arena) -> anyhow::Result<Box<dyn Work>> {
-    Ok(Box::new(Parse::new(BYTES, PASSES)?))
 }
 
 impl Parse {

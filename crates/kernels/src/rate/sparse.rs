@@ -33,7 +33,7 @@ pub(super) const COMPONENT: Component = Component {
     units: "matrix entries",
     reference: 612.0,
     expected_checksum: 0x0d07_edc4_f3de_9878,
-    make,
+    make: |arena| Ok(Box::new(System::new(arena, sides(arena.bytes)?)?)),
 };
 
 const ITERATIONS: usize = 15;
@@ -159,11 +159,6 @@ fn sides(bytes: u64) -> Result<[u64; 3]> {
     let x = (1..).take_while(|side| side * side * side <= rows).count() as u64 / 2 * 2;
     let y = (rows / x).isqrt();
     Ok([x, y, rows / x / y])
-}
-
-fn make(arena: &mut Arena) -> Result<Box<dyn Work>> {
-    let sides = sides(arena.bytes)?;
-    Ok(Box::new(System::new(arena, sides)?))
 }
 
 impl System {

@@ -325,15 +325,7 @@ fn first_line_within(text: &mut impl BufRead, seal: &mut Seal, limits: &Limits) 
     );
     let HeaderLine { header } = serde_json::from_slice(content).context("its header has unknown content")?;
     check_plan(&header, limits)?;
-    Ok(Run {
-        header: *header,
-        visits: Vec::new(),
-        time_lines: Vec::new(),
-        events: Vec::new(),
-        summary: None,
-        damage: Vec::new(),
-        thinned: None,
-    })
+    Ok(Run::begun(*header))
 }
 
 /// Every case has a series for each of its headline metrics, measured or not.

@@ -1,6 +1,6 @@
 //! The core itself: clock, arithmetic, neighbours.
 
-use super::{BenchId, Family, MetricId, names};
+use super::{BenchId, MetricId, family, names};
 
 names! { BenchId:
     CLOCK = "cpu.clock",
@@ -32,11 +32,4 @@ names! { pub mod param: ParamId:
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(ARITHMETIC, &[])];
 
-pub(super) const FAMILY: Family = Family {
-    name: "cpu",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    core_bound: CORE_BOUND,
-    ..Family::NONE
-};
+family! { "cpu" benchmarks: self, metrics: metric, params: param; CORE_BOUND }

@@ -1,6 +1,6 @@
 //! Disks.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     SEQUENTIAL = "disk.sequential",
@@ -60,12 +60,4 @@ names! { pub mod probe: probes:
     DISK = "probe:disk",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "disk",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    probes: probe::ALL,
-    ..Family::NONE
-};
+family! { "disk" benchmarks: self, metrics: metric, params: param, rules: rule, probes: probe }

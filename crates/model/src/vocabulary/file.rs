@@ -1,6 +1,6 @@
 //! Files in the page cache.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     READ = "file.read",
@@ -21,5 +21,4 @@ names! { pub mod param: ParamId:
     BYTES = "bytes",
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "file", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+family! { "file" benchmarks: self, metrics: metric, params: param }

@@ -1,6 +1,6 @@
 //! Others' commands, measured under watch.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     COMMAND = "guard.command",
@@ -35,11 +35,4 @@ names! { pub mod rule: RuleId:
     COMMAND_PLACEMENT = "command-placement",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "guard",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    ..Family::NONE
-};
+family! { "guard" benchmarks: self, metrics: metric, params: param, rules: rule }

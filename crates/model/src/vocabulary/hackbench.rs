@@ -1,6 +1,6 @@
 //! hackbench and its like: many tasks that talk.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     HACKBENCH = "sched.hackbench",
@@ -35,5 +35,4 @@ names! { pub mod param: ParamId:
     TRANSPORT = "transport",
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "hackbench", benchmarks: ALL, metrics: metric::ALL, params: param::ALL, ..Family::NONE };
+family! { "hackbench" benchmarks: self, metrics: metric, params: param }

@@ -1,7 +1,7 @@
 //! The machine and its host: what rules find of it, whatever is measured, and what a host leaves
 //! its guest.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     PAUSES = "host.pauses",
@@ -107,12 +107,4 @@ names! { pub mod probe: probes:
     FOLDERS_NODE = "probe:folders/node",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "host",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    probes: probe::ALL,
-    ..Family::NONE
-};
+family! { "host" benchmarks: self, metrics: metric, params: param, rules: rule, probes: probe }

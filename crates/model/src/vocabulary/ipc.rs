@@ -1,6 +1,6 @@
 //! Two tasks that talk: pipes, sockets, semaphores.
 
-use super::{BenchId, Family, MetricId, names};
+use super::{BenchId, MetricId, family, names};
 
 names! { BenchId:
     PIPE_PINGPONG = "ipc.pipe-pingpong",
@@ -71,11 +71,4 @@ const CORE_BOUND: &[(BenchId, &[MetricId])] = &[
     (UNIX_CONNECT, &[]),
 ];
 
-pub(super) const FAMILY: Family = Family {
-    name: "ipc",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    core_bound: CORE_BOUND,
-    ..Family::NONE
-};
+family! { "ipc" benchmarks: self, metrics: metric, params: param; CORE_BOUND }

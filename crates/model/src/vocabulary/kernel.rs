@@ -1,6 +1,6 @@
 //! What the kernel does for one task: system calls, signals, pages, processes, timers, locks.
 
-use super::{BenchId, Family, MetricId, names};
+use super::{BenchId, MetricId, family, names};
 
 names! { BenchId:
     SYSCALL_GETPID = "syscall.getpid",
@@ -95,11 +95,4 @@ const CORE_BOUND: &[(BenchId, &[MetricId])] = &[
     (LOCK_HANDOVER, &[]),
 ];
 
-pub(super) const FAMILY: Family = Family {
-    name: "kernel",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    core_bound: CORE_BOUND,
-    ..Family::NONE
-};
+family! { "kernel" benchmarks: self, metrics: metric, params: param; CORE_BOUND }

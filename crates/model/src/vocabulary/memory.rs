@@ -1,6 +1,6 @@
 //! Memory and caches: latency, bandwidth, sharing.
 
-use super::{BenchId, Family, MetricId, names};
+use super::{BenchId, MetricId, family, names};
 
 names! { BenchId:
     BANDWIDTH = "memory.bandwidth",
@@ -52,11 +52,4 @@ names! { pub mod param: ParamId:
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(BANDWIDTH, &[]), (LATENCY, &[]), (DATA_SOURCE, &[])];
 
-pub(super) const FAMILY: Family = Family {
-    name: "memory",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    core_bound: CORE_BOUND,
-    ..Family::NONE
-};
+family! { "memory" benchmarks: self, metrics: metric, params: param; CORE_BOUND }

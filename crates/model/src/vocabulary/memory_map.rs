@@ -1,6 +1,6 @@
 //! The map of memory, and what is slow in it.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     MAP = "memory.map",
@@ -40,11 +40,4 @@ names! { pub mod rule: RuleId:
     MEMORY_NODES_UNEVEN = "memory-nodes-uneven",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "memory_map",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    ..Family::NONE
-};
+family! { "memory_map" benchmarks: self, metrics: metric, params: param, rules: rule }

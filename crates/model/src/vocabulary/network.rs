@@ -1,6 +1,6 @@
 //! Networks: two ends and what lies between.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     TCP = "network.tcp",
@@ -82,12 +82,4 @@ names! { pub mod probe: probes:
     NETWORK_REMOTE = "probe:network-remote",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "network",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    probes: probe::ALL,
-    ..Family::NONE
-};
+family! { "network" benchmarks: self, metrics: metric, params: param, rules: rule, probes: probe }

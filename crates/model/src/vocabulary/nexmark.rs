@@ -1,6 +1,6 @@
 //! Queries of Nexmark on a Flink cluster.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     Q0 = "nexmark.q0",
@@ -37,11 +37,4 @@ names! { pub mod probe: probes:
     FLINK = "probe:flink",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "nexmark",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    probes: probe::ALL,
-    ..Family::NONE
-};
+family! { "nexmark" benchmarks: self, metrics: metric, params: param, probes: probe }

@@ -1,6 +1,6 @@
 //! The rate suite: copies of whole programs.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     BWAVES = "rate.bwaves",
@@ -50,12 +50,4 @@ names! { pub mod probe: probes:
     RATE_ESCALATION = "probe:rate-escalation",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "rate",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    probes: probe::ALL,
-    ..Family::NONE
-};
+family! { "rate" benchmarks: self, metrics: metric, params: param, rules: rule, probes: probe }

@@ -1,6 +1,6 @@
 //! The scheduler: switches and wake-ups.
 
-use super::{BenchId, Family, MetricId, names};
+use super::{BenchId, MetricId, family, names};
 
 names! { BenchId:
     CONTEXT_SWITCH = "sched.context-switch",
@@ -44,11 +44,4 @@ names! { pub mod param: ParamId:
 
 const CORE_BOUND: &[(BenchId, &[MetricId])] = &[(CONTEXT_SWITCH, &[])];
 
-pub(super) const FAMILY: Family = Family {
-    name: "sched",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    core_bound: CORE_BOUND,
-    ..Family::NONE
-};
+family! { "sched" benchmarks: self, metrics: metric, params: param; CORE_BOUND }

@@ -1,6 +1,6 @@
 //! Planted faults.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     STEADY = "selftest.steady",
@@ -32,5 +32,4 @@ names! { pub mod metric: MetricId:
     IPC = "ipc",
 }
 
-pub(super) const FAMILY: Family =
-    Family { name: "selftest", benchmarks: ALL, metrics: metric::ALL, ..Family::NONE };
+family! { "selftest" benchmarks: self, metrics: metric }

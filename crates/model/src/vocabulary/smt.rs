@@ -1,6 +1,6 @@
 //! What a second thread of a core gives.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     LOAD = "smt.load",
@@ -35,11 +35,4 @@ names! { pub mod rule: RuleId:
     SMT_CAPACITY = "smt-capacity",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "smt",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    ..Family::NONE
-};
+family! { "smt" benchmarks: self, metrics: metric, params: param, rules: rule }

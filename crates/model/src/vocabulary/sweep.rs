@@ -1,6 +1,6 @@
 //! Sweeps over knobs, and factorial experiments.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { pub mod rule: RuleId:
     SWEEP_EFFECT = "sweep-effect",
@@ -8,4 +8,4 @@ names! { pub mod rule: RuleId:
     PROFILE_SHARES = "profile-shares",
 }
 
-pub(super) const FAMILY: Family = Family { name: "sweep", rules: rule::ALL, ..Family::NONE };
+family! { "sweep" rules: rule }

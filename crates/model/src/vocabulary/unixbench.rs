@@ -1,6 +1,6 @@
 //! The tests of UnixBench.
 
-use super::{Family, names};
+use super::{family, names};
 
 names! { BenchId:
     DHRY2REG = "unixbench.dhry2reg",
@@ -35,11 +35,4 @@ names! { pub mod rule: RuleId:
     MORE_THAN_COPIES = "more-than-copies",
 }
 
-pub(super) const FAMILY: Family = Family {
-    name: "unixbench",
-    benchmarks: ALL,
-    metrics: metric::ALL,
-    params: param::ALL,
-    rules: rule::ALL,
-    ..Family::NONE
-};
+family! { "unixbench" benchmarks: self, metrics: metric, params: param, rules: rule }

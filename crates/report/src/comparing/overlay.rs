@@ -143,14 +143,7 @@ mod tests {
         let arm = |s: f64, smt: bool, file: &str| ComparisonSide::measured(&diagnose(made(s, smt)), file);
         let found = compare(&arm(1.25, true, "a"), &arm(2.0, false, "b"), &Options::default());
         let section = section(&found, "B");
-        let said: Vec<&str> = section
-            .blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Prose(text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let said: Vec<&str> = section.prose().collect();
         assert_eq!(said.len(), found.curves.len());
         assert!(
             said[1].contains(

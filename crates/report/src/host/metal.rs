@@ -133,15 +133,7 @@ mod tests {
             Some((0..sockets).map(|id| Package { id: id.into(), cpus: part(sockets, id) }).collect());
         machine.nodes = (0..nodes).map(|id| Node { id, cpus: part(nodes, id), ..Node::default() }).collect();
         machine.nodes.push(Node { id: 99, ..Node::default() });
-        let cache = |at| Cache {
-            level: 3,
-            kind: CacheKind::Unified,
-            cpus: part(caches, at),
-            size_bytes: None,
-            line_bytes: None,
-            ways: None,
-            sets: None,
-        };
+        let cache = |at| Cache::new(3, CacheKind::Unified, part(caches, at));
         machine.caches = (0..caches).map(cache).collect();
         machine
     }

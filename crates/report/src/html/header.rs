@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::item::first_sentence;
 use super::text::filters;
-use crate::block::{Block, CONCLUSION, Report};
+use crate::block::{CONCLUSION, Report};
 use crate::screen::{Card, Row, RowReading, Tone};
 use crate::text::numbers::{spread, three};
 
@@ -44,10 +44,7 @@ impl Header<'_> {
     /// What a comparison or a study comes to: its word, the first sentence, what is behind it.
     fn conclusion(&self) -> Option<Conclusion<'_>> {
         let section = self.report.sections.iter().find(|section| section.id == CONCLUSION)?;
-        let mut paragraphs = section.blocks.iter().filter_map(|block| match block {
-            Block::Prose(text) => Some(text.as_str()),
-            _ => None,
-        });
+        let mut paragraphs = section.prose();
         let (lead, behind) = first_sentence(paragraphs.next()?);
         let rest = std::iter::once(behind).chain(paragraphs).filter(|text| !text.is_empty()).collect();
         Some(Conclusion { word: &section.title, lead, rest })

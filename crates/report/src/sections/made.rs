@@ -14,20 +14,8 @@ use testkit::{run, samples, visit};
 pub fn case(placement: &'static str, params: &[(&str, Value)]) -> Case {
     let seat =
         Seat { role: "task".into(), host: None, cpus: CpuSet::from_iter([0]), mem_nodes: CpuSet::default() };
-    let placement = Placement {
-        name: placement.into(),
-        seats: vec![seat],
-        pages: Pages::Huge,
-        beside: Default::default(),
-        neighbours: Vec::new(),
-    };
-    Case {
-        bench: "memory.test".into(),
-        placement,
-        params: of(params),
-        knobs: Default::default(),
-        inputs: Default::default(),
-    }
+    let placement = Placement { seats: vec![seat], pages: Pages::Huge, ..Placement::named(placement) };
+    Case { params: of(params), ..Case::new("memory.test", placement) }
 }
 
 pub fn of(params: &[(&str, Value)]) -> Params {
@@ -139,13 +127,9 @@ pub fn machine(cores: u32) -> Machine {
     };
     machine.nodes = (0..2).map(node).collect();
     let cache = |level: u32, kind, kib: u64, cpus: CpuSet| Cache {
-        level,
-        kind,
         size_bytes: Some(kib << 10),
-        cpus,
         line_bytes: Some(64),
-        ways: None,
-        sets: None,
+        ..Cache::new(level, kind, cpus)
     };
     let inner = (0..all).flat_map(|core| {
         [

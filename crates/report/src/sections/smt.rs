@@ -152,11 +152,7 @@ mod tests {
     }
 
     fn prose(section: &Section) -> String {
-        let prose = section.blocks.iter().filter_map(|block| match block {
-            Block::Prose(text) => Some(text.as_str()),
-            _ => None,
-        });
-        prose.collect::<Vec<_>>().join(" ")
+        section.prose().collect::<Vec<_>>().join(" ")
     }
 
     #[test]

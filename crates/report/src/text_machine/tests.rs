@@ -12,7 +12,7 @@ fn cpus(list: &str) -> CpuSet {
 
 fn cache(level: u32, kind: CacheKind, list: &str, kib: u64) -> Cache {
     let size_bytes = Some(kib << 10);
-    Cache { level, kind, cpus: cpus(list), size_bytes, line_bytes: None, ways: None, sets: None }
+    Cache { size_bytes, ..Cache::new(level, kind, cpus(list)) }
 }
 
 /// Packages of `cores` cores with two threads, an L3 for each half of a package.

@@ -162,15 +162,8 @@ impl<'s, 'h> Loop<'s, 'h> {
         let (begin_ms, next_order) = (earlier.measured_ms(), earlier.next_order());
         let thinned = earlier.thinned.iter().flat_map(|thinned| &thinned.places);
         let made = thinned.map(|place| (place.case, place.pass)).collect();
-        let run = Run {
-            header: session.header.clone(),
-            visits: earlier.visits,
-            time_lines: Vec::new(),
-            events: Vec::new(),
-            summary: None,
-            damage: Vec::new(),
-            thinned: earlier.thinned,
-        };
+        let run =
+            Run { visits: earlier.visits, thinned: earlier.thinned, ..Run::begun(session.header.clone()) };
         let mut places = vec![Vec::new(); session.header.plan.len()];
         for (place, visit) in run.visits.iter().enumerate() {
             if let Some(places) = places.get_mut(visit.case as usize) {

@@ -100,8 +100,8 @@ fn candidate_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bench::Depth;
     use bench::placement::Placements;
-    use bench::{Depth, Windows};
     use machine::{Cache, CacheKind, Core, Machine};
     use model::CpuSet;
 
@@ -118,16 +118,7 @@ mod tests {
 
     fn in_scope<T>(machine: Machine, of: impl FnOnce(&Scope) -> T) -> T {
         let placements = Placements::of(&machine);
-        let windows = Windows { window_ns: 1e6, count: 3, warm_up: 1, limit_s: 1.0 };
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Quick,
-            memory_bytes: 1 << 30,
-            windows,
-            all: false,
-        };
-        of(&scope)
+        of(&Scope::new(&machine, &placements, Depth::Quick, 1 << 30))
     }
 
     fn planned(cpus: u32, words: &[&str]) -> Vec<Candidate> {
@@ -144,8 +135,7 @@ mod tests {
         let duet = |machine| in_scope(machine, |scope| duet(scope, &a, &b));
         assert!(duet(machine.clone()).unmet.is_some(), "they share no cache");
         let (kind, cpus) = (CacheKind::Unified, (0..2).collect());
-        machine.caches =
-            vec![Cache { level: 3, kind, cpus, size_bytes: None, line_bytes: None, ways: None, sets: None }];
+        machine.caches = vec![Cache::new(3, kind, cpus)];
         let found = duet(machine);
         assert_eq!((found.unmet, found.case.key()), (None, "guard.command@duet".to_string()));
         assert_eq!((found.case.placement.seats.len(), found.case.placement.cpus().len()), (2, 2));

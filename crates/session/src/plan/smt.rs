@@ -106,7 +106,7 @@ fn with(candidate: &Candidate, case: Case) -> Candidate {
 fn impossible(case: &Case) -> Case {
     let name = case.placement.name.clone();
     let (pages, beside) = (Pages::default(), Beside::default());
-    let placement = Placement { name, seats: Vec::new(), pages, beside, neighbours: Vec::new() };
+    let placement = Placement { pages, beside, ..Placement::named(name) };
     Case { placement, ..case.clone() }
 }
 
@@ -125,14 +125,7 @@ mod tests {
             Some(cores.iter().map(|cpus| Core { cpus: set(cpus), ..Core::default() }).collect());
         machine.cpus.online = cores.iter().flat_map(|cpus| set(cpus).iter().collect::<Vec<u32>>()).collect();
         let placements = Placements::of(&machine);
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Quick,
-            memory_bytes: 1 << 30,
-            windows: PROFILES[0].windows,
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Quick, 1 << 30);
         let only = ["syscall.getpid", "ipc.pipe-pingpong"].map(str::to_string);
         let candidates = candidates(&scope, &select(&only, Depth::Quick).expect("both"));
         let all = table(candidates, &scope, no_switch);
@@ -157,14 +150,7 @@ mod tests {
         let mut counts = Vec::new();
         for budget_s in 0..120 {
             let profile = crate::plan::Profile { budget_s: 5.0 * f64::from(budget_s), ..PROFILES[1] };
-            let scope = Scope {
-                machine: &machine,
-                placements: &placements,
-                depth: profile.depth,
-                memory_bytes: 1 << 30,
-                windows: profile.windows,
-                all: false,
-            };
+            let scope = Scope::new(&machine, &placements, profile.depth, 1 << 30);
             let row = bench::find(&ids::LOAD).expect("a row");
             let all = load(bench::smt_cases(row, &scope, bench::USUAL_LEVELS), &[], 20);
             let plan = crate::plan::fit(all, &scope, &profile);

@@ -231,13 +231,7 @@ mod tests {
     #[test]
     fn the_setting_before_is_the_control_on_the_grid_or_beside_it() {
         let base = |bench: BenchId| {
-            let placement = Placement {
-                name: "free".into(),
-                seats: vec![],
-                pages: Default::default(),
-                beside: Default::default(),
-                neighbours: vec![],
-            };
+            let placement = Placement::named("free");
             let mut base = Candidate::new(bench, placement, 1, 1.0);
             base.case.params = Params::from([(GROUPS, Value::Int(10))]);
             base

@@ -158,7 +158,6 @@ fn seats(case: &Case, scope: &Scope, copy: usize) -> Vec<Seat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::PROFILES;
     use bench::Depth;
     use bench::placement::Placements;
     use machine::{Core, Machine};
@@ -192,15 +191,7 @@ mod tests {
         let cores = ["0,2", "1,3"].map(|cpus| Core { cpus: set(cpus), ..Core::default() });
         (machine.cpus.cores, machine.cpus.online) = (Some(cores.to_vec()), set("0-3"));
         let placements = Placements::of(&machine);
-        let windows = PROFILES[0].windows;
-        let scope = Scope {
-            machine: &machine,
-            placements: &placements,
-            depth: Depth::Quick,
-            memory_bytes: 1 << 30,
-            windows,
-            all: false,
-        };
+        let scope = Scope::new(&machine, &placements, Depth::Quick, 1 << 30);
         let offered = || {
             let mut all = vec![Candidate::new(
                 model::vocabulary::unixbench::CONTEXT1,

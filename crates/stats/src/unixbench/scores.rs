@@ -213,20 +213,9 @@ mod tests {
     /// pinned at forty.
     fn judged(name: &str, placement: &'static str, copies: u64, times: f64) -> Judged {
         let test = TESTS.iter().find(|test| test.name == name).expect("a test");
-        let placement = Placement {
-            name: placement.into(),
-            seats: Vec::new(),
-            pages: Default::default(),
-            beside: Default::default(),
-            neighbours: Vec::new(),
-        };
-        let case = Case {
-            bench: test.bench().into(),
-            placement,
-            params: Params::from([(COPIES, copies.into())]),
-            knobs: Default::default(),
-            inputs: Default::default(),
-        };
+        let placement = Placement::named(placement);
+        let case =
+            Case { params: Params::from([(COPIES, copies.into())]), ..Case::new(test.bench(), placement) };
         let values: Vec<f64> =
             (0..9).map(|at| test.baseline * times * (1.0 + 0.002 * f64::from(at - 4))).collect();
         let metric = Metric::new(SCORE, "score", test.unit, Better::Higher, Values::Value);

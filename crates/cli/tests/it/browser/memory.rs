@@ -4,13 +4,14 @@
 use diagnose::diagnose;
 use model::vocabulary::memory::metric as ids;
 use model::{
-    Beside, Better, Case, Covariates, CpuSet, Form, Header, Metric, Packed, Pages, Params, Placement,
-    Planned, ProcessFacts, Run, RunClock, SCHEMA, Samples, Seat, Title, Value, View, Visit,
+    Better, Case, Covariates, CpuSet, Form, Header, Metric, Packed, Pages, Params, Placement, Planned,
+    ProcessFacts, Run, Samples, Seat, Title, Value, View, Visit,
 };
 use report::block::Report;
 use report::sections::compose;
 
 use crate::synthetic::{Shape, Tree};
+use testkit::header;
 
 /// Processes that measured each case.
 const PASSES: u32 = 6;
@@ -69,34 +70,11 @@ pub fn run(cores: u32) -> Run {
         unmet: made.unmet.map(str::to_string),
     });
     let header = Header {
-        schema: SCHEMA,
-        assay: "0.1.0".into(),
         host: "made".into(),
-        labels: Default::default(),
-        started: "2026-01-01T00:00:00Z".into(),
-        boot_id: None,
-        uptime_s: None,
-        seed: 7,
-        profile: "standard".into(),
-        budget_s: 600.0,
-        precision: 0.01,
-        allowed_cpus: CpuSet::default(),
-        clock: RunClock {
-            source: "tsc".into(),
-            ticks_per_ns: 2.0,
-            resolution_ns: 10.0,
-            cost_ns: 10.0,
-            why: None,
-        },
-        pretend: None,
-        plan_id: "made".into(),
-        sweep: None,
-        factors: None,
-        plan: planned.collect(),
-        catalogue: catalogue(),
         snapshot: snapshot::read(tree.root()),
+        ..header(planned.collect(), catalogue())
     };
-    Run { header, visits, time_lines: vec![], events: vec![], summary: None, damage: vec![], thinned: None }
+    Run { visits, ..Run::begun(header) }
 }
 
 fn samples(point: Params, metric: &str, values: impl Iterator<Item = f64>) -> Samples {
@@ -180,20 +158,8 @@ fn case(bench: &'static str, place: &'static str, list: &[(&str, Value)]) -> Mad
         cpus: [0].into_iter().collect(),
         mem_nodes: CpuSet::default(),
     };
-    let placement = Placement {
-        name: place.into(),
-        seats: vec![seat],
-        pages: Pages::Huge,
-        beside: Beside::Idle,
-        neighbours: vec![],
-    };
-    let case = Case {
-        bench: bench.into(),
-        placement,
-        params: params(list),
-        knobs: Default::default(),
-        inputs: Default::default(),
-    };
+    let placement = Placement { seats: vec![seat], pages: Pages::Huge, ..Placement::named(place) };
+    let case = Case { params: params(list), ..Case::new(bench, placement) };
     Made { case, unmet: None, points: Vec::new() }
 }
 

@@ -34,8 +34,7 @@ pub fn impossible() -> Option<&'static str> {
 
 /// A group whose tasks come before those of others on this machine, with a quota or without.
 pub fn group(quota: Quota) -> Result<Group, String> {
-    let group = Group::new("cpu")?;
-    group.set("cpu.shares", 262_144)?;
+    let group = Group::new("cpu", &[("cpu.shares", &262_144)])?;
     if let Some((quota, period)) = quota {
         group.set("cpu.cfs_period_us", period)?;
         group.set("cpu.cfs_quota_us", quota)?;

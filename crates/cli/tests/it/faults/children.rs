@@ -182,13 +182,10 @@ fn a_child_that_computes_wrongly() {
 #[test]
 fn a_child_that_takes_all_memory() {
     let test = "a_child_that_takes_all_memory";
-    let group = match Group::new("memory") {
+    let group = match Group::new("memory", &[("memory.limit_in_bytes", &(96 << 20))]) {
         Ok(group) => group,
         Err(why) => return skipped(test, why),
     };
-    if let Err(why) = group.set("memory.limit_in_bytes", 96 << 20) {
-        return skipped(test, why);
-    }
     let dir = tempfile::tempdir().expect("a folder");
     let words = "--quick --only selftest.memory --only cpu.clock --visit-limit 20s --force --budget 60s";
     let ended = end(&mut group.inside(&run_into(dir.path(), words)));

@@ -47,15 +47,7 @@ impl Whole {
     /// The run that a file cut to `length` bytes must give: whole lines, and a last one that only
     /// lacks its end.
     fn expected(&self, length: usize) -> Option<Run> {
-        let mut run = Run {
-            visits: Vec::new(),
-            time_lines: Vec::new(),
-            events: Vec::new(),
-            summary: None,
-            damage: Vec::new(),
-            thinned: None,
-            header: self.run.header.clone(),
-        };
+        let mut run = Run::begun(self.run.header.clone());
         let mut begin = 0;
         for (index, end) in self.line_ends().into_iter().enumerate() {
             if length < end - 1 {

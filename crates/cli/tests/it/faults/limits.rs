@@ -23,14 +23,19 @@ fn most_memory(plan: &[Value]) -> u64 {
     runnable.filter_map(|case| case["memory_bytes"].as_u64()).max().unwrap_or(0)
 }
 
+/// Nothing in a group was killed, and it never reached its limit, page cache included.
+fn stayed_below(group: &Group, limit: u64) {
+    let killed = group.get("memory.oom_control");
+    assert!(!killed.contains("oom_kill ") || killed.contains("oom_kill 0"), "{killed}");
+    let peak: u64 = group.get("memory.max_usage_in_bytes").parse().expect("a number");
+    assert!(peak < limit, "{peak} of {limit} bytes");
+}
+
 #[test]
 fn a_memory_limit_of_64_mb_is_kept() {
     const LIMIT: u64 = 64 << 20;
     let test = "a_memory_limit_of_64_mb_is_kept";
-    let group = match Group::new("memory").and_then(|group| {
-        group.set("memory.limit_in_bytes", LIMIT)?;
-        Ok(group)
-    }) {
+    let group = match Group::new("memory", &[("memory.limit_in_bytes", &LIMIT)]) {
         Ok(group) => group,
         Err(why) => return skipped(test, why),
     };
@@ -56,21 +61,14 @@ fn a_memory_limit_of_64_mb_is_kept() {
     assert!(all["series"].as_array().expect("series").iter().any(|series| series["n"].as_u64() > Some(0)));
     page_is_whole(dir.path());
     is_tidy(dir.path());
-    let killed = group.get("memory.oom_control");
-    assert!(!killed.contains("oom_kill ") || killed.contains("oom_kill 0"), "{killed}");
-    let peak: u64 = group.get("memory.max_usage_in_bytes").parse().expect("a number");
-    eprintln!("{test}: peak {:.1} of 64 MiB, page cache included", peak as f64 / (1 << 20) as f64);
-    assert!(peak < LIMIT, "{peak} bytes: the limit was hit");
+    stayed_below(&group, LIMIT);
 }
 
 #[test]
 fn memory_benchmarks_never_touch_more_than_planned() {
     const LIMIT: u64 = 160 << 20;
     let test = "memory_benchmarks_never_touch_more_than_planned";
-    let group = match Group::new("memory").and_then(|group| {
-        group.set("memory.limit_in_bytes", LIMIT)?;
-        Ok(group)
-    }) {
+    let group = match Group::new("memory", &[("memory.limit_in_bytes", &LIMIT)]) {
         Ok(group) => group,
         Err(why) => return skipped(test, why),
     };
@@ -95,11 +93,7 @@ fn memory_benchmarks_never_touch_more_than_planned() {
         let any = run.header.plan.iter().any(|planned| runs_here(&planned));
         assert!(measured.contains(bench) || !any, "{bench} was not measured");
     }
-    let killed = group.get("memory.oom_control");
-    assert!(!killed.contains("oom_kill ") || killed.contains("oom_kill 0"), "{killed}");
-    let peak: u64 = group.get("memory.max_usage_in_bytes").parse().expect("a number");
-    eprintln!("{test}: peak {:.1} of 160 MiB, page cache included", peak as f64 / (1 << 20) as f64);
-    assert!(peak < LIMIT, "{peak} bytes: the limit was hit");
+    stayed_below(&group, LIMIT);
 }
 
 /// Cases that memory does not forbid.
@@ -212,12 +206,7 @@ fn a_cpuset_of_one_cpu() {
     let (Some(cpu), true) = (cpus.first(), cpus.len() > 1) else {
         return skipped(test, "this machine gives us one CPU anyway");
     };
-    let group = Group::new("cpuset").and_then(|group| {
-        group.set("cpuset.mems", memory_nodes())?;
-        group.set("cpuset.cpus", cpu)?;
-        Ok(group)
-    });
-    match group {
+    match Group::new("cpuset", &[("cpuset.mems", &memory_nodes()), ("cpuset.cpus", &cpu)]) {
         Ok(group) => with_one_cpu(test, cpu, &|command| group.inside(command)),
         Err(why) => skipped(test, why),
     }

@@ -1,5 +1,6 @@
 //! Containers and sandboxes by trees that look like one, and what may be used by real limits.
 
+use std::fmt::Display;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -215,13 +216,8 @@ fn a_real_affinity_mask_is_the_tightest() {
 fn real_control_groups_are_the_tightest() {
     let test = "real_control_groups_are_the_tightest";
     let first = crate::host::allowed_cpus().first().expect("a CPU").to_string();
-    let made = |controller: &str, files: &[(&str, &str)]| {
-        let group = Group::new(controller)?;
-        files.iter().try_for_each(|(file, value)| group.set(file, value))?;
-        Ok::<Group, String>(group)
-    };
-    let bound = |part: &str, bound: &str, controller: &str, files: &[(&str, &str)], amount: Value| {
-        let group = match made(controller, files) {
+    let bound = |part: &str, bound: &str, controller: &str, files: &[(&str, &dyn Display)], amount: Value| {
+        let group = match Group::new(controller, files) {
             Ok(group) => group,
             Err(why) => return skipped(&format!("{test} ({controller})"), why),
         };
@@ -234,18 +230,18 @@ fn real_control_groups_are_the_tightest() {
             ["cpus", "bytes", "tasks"].into_iter().find(|key| found[key].is_number()).expect("a number");
         assert_eq!(found[key], amount, "{controller}: {told}");
     };
-    let quota = [("cpu.cfs_period_us", "50000"), ("cpu.cfs_quota_us", "25000")];
+    let quota: [(&str, &dyn Display); 2] = [("cpu.cfs_period_us", &50_000), ("cpu.cfs_quota_us", &25_000)];
     bound("cpus", "quota", "cpu", &quota, json!(0.5));
     if crate::host::allowed_cpus().len() > 1 {
-        let mems = Group::new("cpuset").map(|group| {
+        let mems = Group::new("cpuset", &[]).map(|group| {
             let parent = group.folder().parent().expect("a parent").join("cpuset.mems");
             std::fs::read_to_string(parent).unwrap_or_default().trim().to_string()
         });
         let mems = mems.unwrap_or_default();
         bound("cpus", "cpuset", "cpuset", &[("cpuset.mems", &mems), ("cpuset.cpus", &first)], json!(1.0));
     }
-    bound("memory", "memory-limit", "memory", &[("memory.limit_in_bytes", "1073741824")], json!(1 << 30));
-    bound("tasks", "pids-max", "pids", &[("pids.max", "500")], json!(500));
+    bound("memory", "memory-limit", "memory", &[("memory.limit_in_bytes", &(1 << 30))], json!(1 << 30));
+    bound("tasks", "pids-max", "pids", &[("pids.max", &500)], json!(500));
 }
 
 /// What a PID namespace hides is told, and what its group namespace hides is not called "none".

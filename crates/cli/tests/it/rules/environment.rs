@@ -176,12 +176,7 @@ pub fn a_quota_that_throttles_or_would() -> Vec<Case> {
     let unseen = [stopped(0.6, 0.0, 0.0), stopped(0.6, 0.1, 0.9), stopped(0.6, 0.6, 0.0)];
     let mut cases = vec![little, much, planned, moving];
     cases.extend(unseen);
-    let group = Group::new("cpu").and_then(|group| {
-        group.set("cpu.cfs_period_us", 50_000)?;
-        group.set("cpu.cfs_quota_us", 25_000)?;
-        Ok(group)
-    });
-    match group {
+    match Group::new("cpu", &[("cpu.cfs_period_us", &50_000), ("cpu.cfs_quota_us", &25_000)]) {
         Ok(group) => {
             let held =
                 Live::of(&format!("--only {STEADY} --budget 20s")).seen().any_end().inside(&group).run();

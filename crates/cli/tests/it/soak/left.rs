@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn an_empty_control_group_of_ours_is_seen() {
-        let group = crate::host::Group::new("cpu");
+        let group = crate::host::Group::new("cpu", &[]);
         let Ok(group) = group else {
             return skipped("an_empty_control_group_of_ours_is_seen", "no group can be made");
         };

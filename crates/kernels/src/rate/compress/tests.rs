@@ -94,15 +94,11 @@ fn any_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
-    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
-    work.iterate();
-    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum));
+fn packs_the_same_without_wide_vectors() {
     let data = sample(100_000);
     let mut work = Compress::new(data.clone());
     work.iterate();
     let mut packed = vec![0; work.packed.len()];
     assert_eq!(work.packer.pack(&data, &mut packed), work.length);
     assert!(packed[..work.length] == work.packed[..work.length]);
-    Ok(())
 }

@@ -134,10 +134,7 @@ fn any_flipped_bit_is_noticed() -> anyhow::Result<()> {
 }
 
 #[test]
-fn the_checksum_is_as_expected_with_and_without_wide_vectors() -> anyhow::Result<()> {
-    let mut work = make(&mut Arena::new(super::super::STANDARD_BYTES))?;
-    work.iterate();
-    assert_eq!(work.verify(), Ok(COMPONENT.expected_checksum));
+fn finds_the_same_without_wide_vectors() -> anyhow::Result<()> {
     let mut work = Parse::new(50_000, 1)?;
     work.iterate();
     let mut found = [0; PATTERNS.len()];

@@ -184,11 +184,7 @@ mod tests {
     use testkit::capacity::{made, made_of};
 
     fn prose(section: &Section) -> String {
-        let prose = section.blocks.iter().filter_map(|block| match block {
-            Block::Prose(text) => Some(text.as_str()),
-            _ => None,
-        });
-        prose.collect::<Vec<_>>().join(" ")
+        section.prose().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
