@@ -35,7 +35,7 @@ pub fn cases(bench: &Benchmark, scope: &Scope, points: usize) -> Vec<Candidate> 
     candidates
 }
 
-/// Two tasks at each distance of this machine, in the quick profile at the smallest one only, and
+/// Two tasks at each distance of this host, in the quick profile at the smallest one only, and
 /// on one CPU if asked.
 pub fn pairs(scope: &Scope, on_one_cpu: bool) -> Vec<(&'static str, Result<Placement, String>)> {
     let pairs = scope.placements.pairs(["task", "task"]);

@@ -89,7 +89,7 @@ const MAX_CACHED: f64 = 0.01;
 /// Files take no more than this share of a filesystem's free room.
 pub const SHARE_OF_ROOM: u64 = 10;
 
-/// The input of cold cases for which the whole machine's page cache is to be dropped too, as the
+/// The input of cold cases for which the whole host's page cache is to be dropped too, as the
 /// user wishes.
 pub const DROP_CACHES: &str = "drop_caches";
 
@@ -98,7 +98,7 @@ pub fn directory_of(case: &Case) -> PathBuf {
     case.inputs.get("dir").map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
-/// Notes the directory of a case's files; a mere description of the machine names none.
+/// Notes the directory of a case's files; a mere description of the host names none.
 pub fn in_directory(scope: &Scope, mut candidate: Candidate) -> Candidate {
     if let Some(directory) = &scope.machine.directory {
         let on = format!("{} on {}", directory.filesystem, directory.device);

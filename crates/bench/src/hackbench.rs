@@ -131,7 +131,7 @@ impl Default for Options {
     }
 }
 
-/// On this machine a message costs a few us of CPU time, whatever carries it; forking a task some
+/// On this host a message costs a few us of CPU time, whatever carries it; forking a task some
 /// 100 us.
 const MESSAGE_S: f64 = 3e-6;
 const TASK_S: f64 = 3e-4;

@@ -148,7 +148,7 @@ pub struct Benchmark {
     /// Seconds that a run of nothing but such rows may take, unless its user or the full profile
     /// says otherwise.
     pub budget_s: Option<f64>,
-    /// The cases on this machine, the impossible ones with their reason.
+    /// The cases on this host, the impossible ones with their reason.
     pub cases: fn(&Benchmark, &Scope) -> Vec<Candidate>,
     /// The points that one pass of a case emits, in order.
     pub points: fn(&Case) -> Vec<Params>,
@@ -237,12 +237,12 @@ pub struct Scope<'a> {
     /// Memory that one pass may touch, bytes, all its processes together.
     pub memory_bytes: u64,
     pub windows: Windows,
-    /// Whatever is sampled on large machines (pairs of CPUs) is measured whole.
+    /// Whatever is sampled on large hosts (pairs of CPUs) is measured whole.
     pub all: bool,
 }
 
 impl<'a> Scope<'a> {
-    /// With the usual samples of a depth; large machines are sampled.
+    /// With the usual samples of a depth; large hosts are sampled.
     pub const fn new(
         machine: &'a Machine,
         placements: &'a Placements,
@@ -282,7 +282,7 @@ impl Candidate {
         Candidate { case, priority, seconds, memory_bytes: 0, unmet: None, with_last: false }
     }
 
-    /// A case that this machine or this user cannot have.
+    /// A case that this host or this user cannot have.
     pub fn unmet(bench: BenchId, placement_name: &'static str, why: String) -> Candidate {
         let placement = Placement::named(placement_name);
         Candidate { unmet: Some(why), ..Candidate::new(bench, placement, 0, 0.0) }

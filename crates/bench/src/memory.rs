@@ -1,4 +1,4 @@
-//! What the memory benchmarks share: which sizes to measure on this machine, and memory that is
+//! What the memory benchmarks share: which sizes to measure on this host, and memory that is
 //! really there.
 
 use anyhow::{Context, bail};
@@ -15,7 +15,7 @@ const TYPICAL_L1: u64 = 32 << 10;
 const TYPICAL_L2: u64 = 512 << 10;
 const TYPICAL_LLC: u64 = 32 << 20;
 
-/// No block is larger, whatever a machine claims to have: more than any server holds.
+/// No block is larger, whatever a host claims to have: more than any server holds.
 const MAX_BYTES: u64 = 1 << 46;
 
 /// Data cache of one level that a CPU has, bytes, as the kernel claims.

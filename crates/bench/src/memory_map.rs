@@ -211,7 +211,7 @@ impl Plant {
 const MIB: u64 = 1 << 20;
 /// Share of a node's memory, and of what a control group leaves, that is taken at most.
 const SHARE: f64 = 0.8;
-/// Left free on the whole machine, or a quarter of what is available where that is less.
+/// Left free on the whole host, or a quarter of what is available where that is less.
 const LEFT: u64 = 2 << 30;
 /// Usual chunk: at least this, and half of the last-level caches; smaller only if more chunks are
 /// needed.

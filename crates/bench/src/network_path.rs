@@ -22,7 +22,7 @@ const WORLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100,
 pub enum Probe {
     /// Nothing is sent.
     Nothing,
-    /// To an address that is not this machine's own, one datagram of the interface's size is sent
+    /// To an address that is not this host's own, one datagram of the interface's size is sent
     /// (to the port for throwing away, RFC 863): a hop that carries less says so, and the kernel
     /// then knows the path's MTU.
     Datagram,
@@ -137,7 +137,7 @@ mod tests {
         assert!(text.contains("\npath_mtu ") && text.contains("\nkernel "), "{text}");
         assert!(text.lines().all(|line| line.split_once(' ').is_some_and(|(_, value)| !value.is_empty())));
         assert!(text.len() <= LONGEST);
-        // A machine without a way to the world says so, or names the interface.
+        // A host without a way to the world says so, or names the interface.
         let world = describe(None, Probe::Nothing);
         assert!(world.contains("interface"), "{world}");
     }

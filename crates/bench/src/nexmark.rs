@@ -205,7 +205,7 @@ fn length(depth: Depth) -> Length {
 }
 
 /// Q0 before all others, and of each the pair that shows SMT with its control before the whole
-/// machine.
+/// host.
 fn priority(id: BenchId, index: usize) -> u32 {
     let query = BENCHMARKS.iter().position(|bench| bench.id == id).unwrap_or(0);
     60_u32.saturating_sub((8 * query + index) as u32)

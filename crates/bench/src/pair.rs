@@ -101,7 +101,7 @@ const fn wakeup(name: MetricId, title: &'static str, q: f64) -> Metric {
 }
 
 /// Where a pair may sit here, or the name of a placement and why it cannot be had: on one CPU and
-/// on the nearest two for the quick profile, at every distance that this machine has and free for
+/// on the nearest two for the quick profile, at every distance that this host has and free for
 /// the others. `ipc.pipe-pingpong` lists what is lacking one by one.
 pub fn placements(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     let mut placements = Vec::new();

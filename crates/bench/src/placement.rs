@@ -112,7 +112,7 @@ type Found = (BTreeMap<Distance, (u32, u32)>, usize);
 /// The CPUs that this process may use, with what the kernel reports of each.
 pub struct Placements {
     addresses: BTreeMap<u32, Address>,
-    /// CPUs online on the machine, allowed or not.
+    /// CPUs online on the host, allowed or not.
     online: usize,
     /// Of those that may not be used, the ones that the kernel isolates: programs get them only
     /// when they ask.

@@ -150,7 +150,7 @@ fn slower(beside: Beside) -> f64 {
     }
 }
 
-/// A plausible level: curves have the shape of a healthy machine's, everything else is a number
+/// A plausible level: curves have the shape of a healthy host's, everything else is a number
 /// drawn once for the series.
 fn level(case: &Case, metric: &Metric, point: &Params, random: &mut fastrand::Rng) -> f64 {
     let drawn = (random.f64() * 3.0).exp();

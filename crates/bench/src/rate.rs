@@ -20,7 +20,7 @@ mod progress;
 pub const REFERENCE: &str = "reference";
 pub const CHARACTER: &str = "character";
 pub const ITERATIONS: &str = "iterations";
-/// The input that names the machine behind the references, and what it says.
+/// The input that names the host behind the references, and what it says.
 pub const REFERENCE_MACHINE: &str = "reference_machine";
 const ONE_COPY_ON: &str = "one vCPU of a KVM guest, AMD EPYC family 25 model 17 at 3.7 GHz, 2026-11-22";
 const ALLOCATIONS: &str = "allocations";

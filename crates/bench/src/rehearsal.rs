@@ -24,7 +24,7 @@ fn row(id: BenchId) -> &'static Benchmark {
     find(&id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
-/// A machine with the test's CPUs, of which nothing more is known.
+/// A host with the test's CPUs, of which nothing more is known.
 pub fn this_machine() -> Machine {
     let mut machine = Machine::default();
     machine.cpus.online = affinity::allowed().expect("affinity");
@@ -32,7 +32,7 @@ pub fn this_machine() -> Machine {
     machine
 }
 
-/// Every case that the row offers on this machine, at this depth.
+/// Every case that the row offers on this host, at this depth.
 pub fn candidates(id: BenchId, depth: Depth) -> Vec<Candidate> {
     let machine = this_machine();
     let placements = Placements::of(&machine);

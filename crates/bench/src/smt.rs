@@ -157,7 +157,7 @@ const OTHERS: [Kind; 7] =
 /// After the whole host and the nearest two cores, before distant cores.
 const OTHERS_PRIORITY: u32 = 83;
 
-/// A placement with its priority; or its name, and why this machine lacks it.
+/// A placement with its priority; or its name, and why this host lacks it.
 type Place = (Result<Placement, (&'static str, String)>, u32);
 
 /// One thread, its sibling too, two cores next to each other and two far apart, all cores, all

@@ -20,7 +20,7 @@ pub fn every(cpus: &CpuSet) -> Vec<Pair> {
 /// Pairs that are searched for a subset: all those of 1400 CPUs.
 const LOOKS: usize = 1 << 20;
 
-/// Up to `each` pairs of every distance that the machine has, spread over its CPUs; the same ones
+/// Up to `each` pairs of every distance that the host has, spread over its CPUs; the same ones
 /// each time.
 pub fn sample(placements: &Placements, each: usize) -> Vec<Pair> {
     let cpus: Vec<u32> = placements.cpus().iter().collect();
@@ -165,7 +165,7 @@ mod tests {
             assert!(classes.keys().eq(&expected), "{classes:?}");
             for (class, pairs) in &classes {
                 assert_eq!(pairs.len(), each, "{class:?}");
-                // Spread: both halves of the machine are seen.
+                // Spread: both halves of the host are seen.
                 let low = pairs.iter().filter(|(low, _)| *low < cpus / 2).count();
                 assert!(*class == Distance::OtherPackage || (low > 0 && low < each), "{class:?} {pairs:?}");
             }

@@ -52,7 +52,7 @@ impl Missed {
 
 /// The outcome of a host's newest run, in which a figure, a finding or its peers count as missed
 /// only where [`LOOKS`] runs missed them, [`APART_S`] apart and within [`WITHIN_S`], and none
-/// between met them; what is else missed is undecided. Facts of the machine are no chance, and are
+/// between met them; what is else missed is undecided. Facts of the host are no chance, and are
 /// missed at once. `earlier` are outcomes of the host's other runs, the newest first; no more are
 /// asked for than are needed.
 pub fn confirmed(newest: Outcome, earlier: impl Iterator<Item = Outcome>) -> Outcome {
@@ -244,7 +244,7 @@ mod tests {
             // Chance misses this and that; what is wrong is missed again.
             ("-", &[(half, "+C"), (2 * half, "-")], Verdict::CannotTell),
             ("-C", &[(half, "+C"), (2 * half, "-C")], Verdict::Reject),
-            // What the machine has is no chance.
+            // What the host has is no chance.
             ("+F", &[(half, "+")], Verdict::Reject),
         ] {
             let found = of(newest, earlier);

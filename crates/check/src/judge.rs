@@ -182,7 +182,7 @@ pub fn check(spec: &Spec, subject: &Subject, now_s: f64) -> anyhow::Result<Outco
     let is_other_machine =
         demands.iter().any(|demand| demand.group == MACHINE && demand.standing == DemandStatus::Missed);
     let unusable = match nothing_valid(subject) {
-        // What a machine is needs no figure: one without half its modules is another.
+        // What a host is needs no figure: one without half its modules is another.
         Some(why) if !is_other_machine => Some(why),
         _ => refused(spec, subject, now_s),
     };

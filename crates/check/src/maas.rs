@@ -27,13 +27,13 @@ pub struct MaasResult {
 pub enum Status {
     Passed,
     Failed,
-    /// Nothing is known against the machine, and it is not accepted either.
+    /// Nothing is known against the host, and it is not accepted either.
     Degraded,
     /// Nothing was measured.
     Skipped,
 }
 
-/// What a machine's run comes to.
+/// What a host's run comes to.
 pub fn maas(outcome: &Outcome) -> MaasResult {
     let status = match outcome.verdict {
         Verdict::Accept => Status::Passed,
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((open.status, open.results["disk.sync@*"].len()), (Status::Degraded, 2));
         let none = Subject { nothing_valid: true, ..Subject::default() };
         assert_eq!(of("[machine]\ncpus = 2", &none).status, Status::Skipped);
-        // What was measured and is not what the spec judges is no machine without a result.
+        // What was measured and is not what the spec judges is no host without a result.
         assert_eq!(of("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 2", &subject).status, Status::Degraded);
     }
 

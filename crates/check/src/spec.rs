@@ -22,7 +22,7 @@ pub struct Spec {
     pub(super) schema: u32,
     #[serde(default)]
     pub name: String,
-    /// Facts of the machine by the names of a summary's make-up and settings.
+    /// Facts of the host by the names of a summary's make-up and settings.
     #[serde(default)]
     pub(super) machine: Ordered<toml::Value>,
     #[serde(default)]

@@ -25,7 +25,7 @@ const FURTHEST: f64 = 0.5;
 const RULE: &str = "Uncertain figures have a larger margin: 3 times their ±, or 4 times the spread of several runs. \
                     Above 50 % there is no limit.";
 
-/// What of a machine is asked for as it is.
+/// What of a host is asked for as it is.
 const FACTS: [&str; 4] = ["cpu_model", "cpus", "memory_gib", "hypervisor"];
 
 /// Of a key figure its median, half its interval, and whether more is better.

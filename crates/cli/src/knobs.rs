@@ -87,7 +87,7 @@ fn listed(knobs: &Knobs, name: &str, named: &Named) -> Listed {
     };
     let (value, why_not) = match knobs.current(name) {
         Ok(value) => {
-            // What is there may still not be turned: a machine without SMT has its control.
+            // What is there may still not be turned: a host without SMT has its control.
             let why = unwritable.or_else(|| knobs.unmet(name, first_value(named, &value)));
             (Some(value), why.unwrap_or_default())
         }

@@ -83,7 +83,7 @@ pub struct TestArgs {
     /// Do this much more work than reported, in percent: planted differences for `prove a-a`
     #[arg(long, value_name = "PERCENT[:NAMES]", hide = true, conflicts_with = "pretend")]
     pub planted: Option<Planted>,
-    /// Describe the machine from this saved snapshot (with --pretend)
+    /// Describe the host from this saved snapshot (with --pretend)
     #[arg(long, value_name = "FILE", hide = true, requires = "pretend")]
     pub from: Option<PathBuf>,
     /// Read /proc and /sys below this folder (tests replay counters and settings so)

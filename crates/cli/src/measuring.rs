@@ -49,7 +49,7 @@ pub struct Prepared {
     pub visit_limit: Option<Duration>,
 }
 
-/// The machine that is measured, described.
+/// The host that is measured, described.
 pub struct Host {
     pub snapshot: Snapshot,
     pub machine: Machine,

@@ -67,7 +67,7 @@ fn percent(text: &str) -> Result<f64, String> {
     fine.ok_or_else(|| "a limit is 1–300 %, such as 10%".to_string())
 }
 
-/// Nodes of a large machine take their time.
+/// Nodes of a large host take their time.
 const BUDGET_S: f64 = 3600.0;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {

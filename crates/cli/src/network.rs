@@ -280,7 +280,7 @@ mod tests {
         let mut path = machine::NetworkPath::default();
         path.local.irqs.push(machine::Irq { counts: [(1, 50), (2, 7)].into(), ..Default::default() });
         machine.network = Some(path.clone());
-        // A virtual card reports no node, and the machine has one.
+        // A virtual card reports no node, and the host has one.
         assert_eq!(near(&machine, &Placements::of(&machine)), [("nic-node", 2), ("nic-irq", 1)]);
         path.local.numa_node = Some(1);
         machine.network = Some(path);

@@ -169,7 +169,7 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&json::pretty(value)?)
 }
 
-/// The first lines of a measuring verb: which machine, how long.
+/// The first lines of a measuring verb: which host, how long.
 pub fn greet(machine: &Machine, header: &Header, pretended: bool) {
     let runnable = header.plan.iter().filter(|planned| planned.unmet.is_none()).count();
     let cpus = machine.cpus.online.len();

@@ -1,4 +1,4 @@
-//! `assay run`: evaluate this machine.
+//! `assay run`: evaluate this host.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -233,7 +233,7 @@ fn recorded(path: &Path, args: &Args, assumed: &Assumed, every_s: Option<f64>) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// /proc/stat counts in hundredths of a second on all machines that Linux runs on today.
+/// /proc/stat counts in hundredths of a second on all hosts that Linux runs on today.
 const UNIT_S: f64 = 0.01;
 
 /// A remark if the times of readings do not fit the counters.

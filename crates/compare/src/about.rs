@@ -40,7 +40,7 @@ impl About {
     }
 }
 
-/// What a machine is, the most important first, from its known facts.
+/// What a host is, the most important first, from its known facts.
 pub(super) fn what(setting: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let kind = setting("hypervisor").map(|name| match name.as_str() {
         "none" => "bare metal".to_string(),

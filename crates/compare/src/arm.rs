@@ -44,7 +44,7 @@ pub struct ComparisonSide {
     pub members: Vec<Member>,
     /// Its CPUs and caches, reported and measured, if it is a run.
     pub views: Option<Views>,
-    /// What all last-level caches of the machine hold together; `None` where that is not known.
+    /// What all last-level caches of the host hold together; `None` where that is not known.
     pub llc_bytes: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ pub struct AtOneClock {
     pub counts: Vec<usize>,
 }
 
-/// Rules of what others did to the machine meanwhile: with one of them against one arm, a
+/// Rules of what others did to the host meanwhile: with one of them against one arm, a
 /// difference is no property of what was compared.
 const OUTSIDE: [RuleId; 6] = [
     ids::rule::BACKGROUND_LOAD,
@@ -140,7 +140,7 @@ impl ComparisonSide {
         };
         let figures = imported.figures.iter();
         let title = |one: &Figure| foreign_name(&one.wording, &one.judged.series.metric.name);
-        // Dates identify a result and do not describe the machine.
+        // Dates identify a result and do not describe the host.
         let dates = ["ran", "tested"];
         let ran = imported.make_up.iter().find(|(label, _)| label == "ran");
         ComparisonSide {
@@ -218,7 +218,7 @@ impl ComparisonSide {
     }
 
     /// How many runs both hold. Invented runs all begin at one time on hosts of one name: they are
-    /// the same only with the same numbers on the same machine.
+    /// the same only with the same numbers on the same host.
     pub fn shared_runs(&self, other: &ComparisonSide) -> usize {
         let equal_numbers = |one: &Member| {
             let same = |own: &&Member| own.key == one.key && own.metric.name == one.metric.name;

@@ -1,4 +1,4 @@
-//! Core clocks: what they explain between two runs of one machine, and results brought to one.
+//! Core clocks: what they explain between two runs of one host, and results brought to one.
 
 use super::environment::{CLOCK, OR};
 use super::{ComparisonSide, Member};
@@ -7,7 +7,7 @@ use stats::contrast::Clocks;
 use stats::core_bound::{is_core_bound_by_name, rescale};
 use stats::order::{finite, mean, median, variance};
 
-/// Labels that make two results ones of the same machine, and settings that explain another clock.
+/// Labels that make two results ones of the same host, and settings that explain another clock.
 const SAME_MACHINE: [&str; 2] = ["cpu_model", "cpus"];
 const SETTINGS: [&str; 3] = ["governor", "highest_frequency", "turbo"];
 
@@ -75,11 +75,11 @@ impl Member {
 /// How two results are brought to one clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockScaling {
-    /// They are not: two machines, whose clocks are theirs, or settings that explain another clock.
+    /// They are not: two hosts, whose clocks are theirs, or settings that explain another clock.
     AsTheyRan,
     /// Two runs of one machine: what both runs brought to a clock, to A's.
     OneMachine,
-    /// Two runs of one machine that lie farther apart at one clock than as they ran: |ln| of the
+    /// Two runs of one host that lie farther apart at one clock than as they ran: |ln| of the
     /// ratios of their core-bound metrics, in the middle.
     Closed { as_they_ran: f64, at_one_clock: f64 },
     /// Because it was asked for (`--common-clock`): whatever is bound by the core, to this one,
@@ -120,8 +120,8 @@ pub fn brought(
     }
 }
 
-/// Whether two results are ones of the same machine, and no setting explains another clock: then
-/// the machine was in another state, and whatever moved the clock moved the numbers too.
+/// Whether two results are ones of the same host, and no setting explains another clock: then
+/// the host was in another state, and whatever moved the clock moved the numbers too.
 fn one_machine(a: &ComparisonSide, b: &ComparisonSide) -> bool {
     let same = |label: &&str| a.setting(label).is_some() && a.setting(label) == b.setting(label);
     let differs = |label: &&str| a.setting(label) != b.setting(label);

@@ -1,6 +1,6 @@
-//! Many metrics as few figures: a ratio for each part of the machine, and one over all.
+//! Many metrics as few figures: a ratio for each part of the host, and one over all.
 //!
-//! A benchmark counts once, however many points and metrics it has, and a part of the machine once,
+//! A benchmark counts once, however many points and metrics it has, and a part of the host once,
 //! however many benchmarks look at it: else the part with the longest ladder would be the index.
 //! Only what is trusted or rough on both sides, with an interval, counts.
 
@@ -33,7 +33,7 @@ pub struct Pooled {
     pub benchmarks: usize,
 }
 
-/// A part of the machine.
+/// A part of the host.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Part")]
 pub struct Component {
@@ -44,7 +44,7 @@ pub struct Component {
     pub moves: bool,
 }
 
-/// The part of the machine that a series is about: the group of its benchmark, memory by what is
+/// The part of the host that a series is about: the group of its benchmark, memory by what is
 /// asked of it.
 pub fn component(member: &Member) -> String {
     component_of(&member.case.bench, &member.metric.unit)

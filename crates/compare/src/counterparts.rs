@@ -93,7 +93,7 @@ impl<'a> Counterpart<'a> {
 
     fn own_memory(member: &'a Member) -> Option<Counterpart<'a>> {
         let (params, placement) = (&member.case.params, &member.case.placement);
-        // A cache's or a node's own is not the machine's.
+        // A cache's or a node's own is not the host's.
         if member.metric.name != memory::metric::BANDWIDTH || params.len() != 1 {
             return None;
         }

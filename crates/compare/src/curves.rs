@@ -1,4 +1,4 @@
-//! Work over CPU%: the curves of two machines on one another, and where they cross. Of studies of
+//! Work over CPU%: the curves of two hosts on one another, and where they cross. Of studies of
 //! rising load, and of stream processing at rising rates.
 
 use super::Member;
@@ -47,7 +47,7 @@ const PAIRS: [&str; 7] =
     ["smt-sibling", "same-cluster", "same-llc", "other-llc", "other-node", "other-package", "other-cpu"];
 
 /// Every curve that both have: of the same placement, and of two CPUs each even where these are
-/// threads of one core on one machine and two cores on the other.
+/// threads of one core on one host and two cores on the other.
 pub fn overlaid(a: &ComparisonSide, b: &ComparisonSide) -> Vec<OverlaidCurves> {
     let (own, theirs) = (lines(a), lines(b));
     let mut all = Vec::new();

@@ -15,7 +15,7 @@ pub(super) const CLOCK: &str = "core_clock";
 /// Clocks further apart than this share are different.
 const SAME_CLOCK: f64 = 0.01;
 
-/// Shares of the machine's time further apart than this are different.
+/// Shares of the host's time further apart than this are different.
 const SAME_SHARE: f64 = 0.05;
 
 /// What makes hosts peers, and what else moves numbers: policies of the clock, mitigations, what

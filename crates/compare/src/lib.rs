@@ -2,12 +2,12 @@
 //! have, as a ratio with its interval, and in words. What cannot be compared is refused, with the
 //! factor that forbids it.
 //!
-//! The arms were measured one after the other, on one machine or on two: no pairs, so the interval
+//! The arms were measured one after the other, on one host or on two: no pairs, so the interval
 //! is that of two independent medians of processes, widened by what the levels of whole runs add
 //! (`stats::contrast`). A metric counts as different only where the interval excludes 1 *and* p
 //! stays below 5 % after correction for the many metrics that were looked at, *and* nothing from
 //! outside disturbed one of them; as the same within a margin where two one-sided tests say so.
-//! Within one machine core-bound metrics are compared at the clock of A's run.
+//! Within one host core-bound metrics are compared at the clock of A's run.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.
 
@@ -78,7 +78,7 @@ const SHOWN_FLAWS: usize = 4;
 pub struct Options {
     /// The largest share within which a metric is called the same.
     pub margin: f64,
-    /// Scale what the core's clock decides to A's clock, whatever machines the two are of.
+    /// Scale what the core's clock decides to A's clock, whatever hosts the two are of.
     pub common_clock: bool,
     /// Another result of what A is: its ratio to A is the noise floor of each metric, and the
     /// margin is twice that.
@@ -156,7 +156,7 @@ pub struct Compared {
     pub key_a: String,
     #[serde(skip)]
     pub bench: String,
-    /// The part of the machine that it is about.
+    /// The part of the host that it is about.
     pub component: String,
     pub title: String,
     pub unit: String,

@@ -217,7 +217,7 @@ pub(super) fn one_class(one: &str, other: &str) -> bool {
     !one.is_empty() && one.len() == other.len() && one.iter().zip(&other).all(|(a, b)| like(a, b))
 }
 
-/// A guest that beats a machine of its processor's class.
+/// A guest that beats a bare-metal host of its processor's class.
 fn guest(a: &ComparisonSide, b: &ComparisonSide, metrics: &[Compared]) -> Option<Finding> {
     let setting = |arm: &ComparisonSide, label: &str| {
         arm.environment.iter().find(|(known, _)| known == label).map(|(_, value)| value.clone())

@@ -411,7 +411,7 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
     let all = |b: &ComparisonSide, options: &Options| -> Vec<(Relation, bool)> {
         compare(&fast, b, options).metrics.iter().map(|one| (one.word, one.scaled)).collect()
     };
-    // One machine in another state: nothing of that is a difference, and nothing is the same for
+    // One host in another state: nothing of that is a difference, and nothing is the same for
     // sure.
     let found = compare(&fast, &slow, &Options::default());
     assert!(found.metrics.iter().all(|one| one.word == Relation::Inconclusive), "{:?}", words(&found));
@@ -434,7 +434,7 @@ fn a_common_clock_takes_the_clock_out_of_what_it_decides() {
         "{first:?}"
     );
     assert!(found.metrics[1..].iter().all(|one| !one.scaled));
-    // A setting explains it, or another machine has another clock: then it is a property of what is
+    // A setting explains it, or another host has another clock: then it is a property of what is
     // compared.
     for other in [at("one", 2.0, "y"), at("two", 2.0, "x")] {
         let expected = [Relation::Slower, Relation::Same, Relation::Slower, Relation::Same];

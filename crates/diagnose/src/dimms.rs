@@ -34,7 +34,7 @@ fn population(evidence: &Evidence) -> Option<Vec<Finding>> {
     found(evidence.machine)
 }
 
-/// What a machine's modules show, without a run.
+/// What a host's modules show, without a run.
 pub fn found(machine: &Machine) -> Option<Vec<Finding>> {
     if matches!(machine.hypervisor, Hypervisor::Guest(_)) {
         return None;

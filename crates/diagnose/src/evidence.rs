@@ -15,7 +15,7 @@ use stats::core_bound::RunClock;
 const MAX_CONDITION: f64 = 1e15;
 const MIN_WALL_MS: f64 = 1e-3;
 
-/// A run, the machine that it describes, and every series with the verdict that its numbers alone
+/// A run, the host that it describes, and every series with the verdict that its numbers alone
 /// give it.
 pub struct Evidence<'a> {
     pub run: &'a Run,

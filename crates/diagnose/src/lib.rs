@@ -157,7 +157,7 @@ pub struct Diagnosis {
     pub not_applicable: Vec<&'static Rule>,
 }
 
-/// From a run to what it means. Pure: the same run gives the same diagnosis on any machine.
+/// From a run to what it means. Pure: the same run gives the same diagnosis on any host.
 pub fn diagnose(run: Run) -> Diagnosis {
     let machine = Machine::from(&run.header.snapshot);
     let JudgedRun { clock, mut series } = stats::analysis::judge_run(&run, &machine);
@@ -231,7 +231,7 @@ impl Diagnosis {
         distances::groups(&self.evidence())
     }
 
-    /// CPUs and caches, reported and measured; `None` if the machine reports no CPU.
+    /// CPUs and caches, reported and measured; `None` if the host reports no CPU.
     pub fn views(&self) -> Option<views::Views> {
         views::views(self)
     }

@@ -10,7 +10,7 @@ use model::vocabulary::RuleId;
 use model::vocabulary::disk::rule as disk_rules;
 use model::vocabulary::host::rule as rules;
 
-/// Whether a machine is ready for measuring.
+/// Whether a host is ready for measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// Nothing that a measurement depends on is known.
@@ -33,10 +33,10 @@ impl Readiness {
         }
     }
 
-    /// By the most severe line of a machine.
+    /// By the most severe line of a host.
     pub fn of(machine: &Machine, lines: &[FindingLine]) -> Readiness {
         match lines.iter().map(|line| line.severity).max() {
-            // The sources may be of two machines.
+            // The sources may be of two hosts.
             _ if machine.archive.as_ref().is_some_and(|archive| !archive.in_doubt.is_empty()) => {
                 Readiness::CannotTell
             }

@@ -9,7 +9,7 @@ use model::CpuSet;
 use stats::clusters::{Answer, Clusters};
 use stats::siblings::Siblings;
 
-/// The reported and the measured view of one machine.
+/// The reported and the measured view of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Views {
     /// CPUs, those of one group next to each other.
@@ -43,7 +43,7 @@ fn numbered(cpus: &[u32], sets: &[Vec<u32>]) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// The views of a run; `None` if the machine lists no CPU.
+/// The views of a run; `None` if the host lists no CPU.
 pub(super) fn views(diagnosis: &Diagnosis) -> Option<Views> {
     let machine = &diagnosis.machine;
     let mut cpus: Vec<u32> = machine.cpus.online.iter().collect();

@@ -186,7 +186,7 @@ struct Unit {
     plugin: String,
     disabled: bool,
     devices: Option<String>,
-    /// On which machines alone it holds.
+    /// On which hosts alone it holds.
     only: Option<String>,
     options: Vec<Given>,
 }

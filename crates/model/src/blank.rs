@@ -1,4 +1,4 @@
-//! What identifies an owner's machines or belongs to others is blanked where a snapshot is made,
+//! What identifies an owner's hosts or belongs to others is blanked where a snapshot is made,
 //! and again where one is read, so that nothing of it leaves and no old file shows it: serial
 //! numbers, UUIDs and asset tags, container ids, hardware addresses, the values of kernel
 //! parameters that no one here looks at, names of users and servers in mounts. The host's name, its
@@ -109,7 +109,7 @@ impl Snapshot {
             let entry = match entry {
                 Entry::Text(text) if GROUPS.contains(&path.as_str()) => Entry::Text(ids.blanked(&text)),
                 Entry::Text(text) if path.starts_with(ids::network::probe::NETWORK) => {
-                    // A boot's number says whether both ends are one machine.
+                    // A boot's number says whether both ends are one host.
                     let line = |line: &str| {
                         if line.starts_with("boot ") { line.to_string() } else { ids.blanked(line) }
                     };

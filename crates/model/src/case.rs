@@ -360,7 +360,7 @@ impl Case {
     }
 }
 
-/// A number that is equal for equal texts on every machine and in every version (FNV-1a, 64 bits).
+/// A number that is equal for equal texts on every host and in every version (FNV-1a, 64 bits).
 pub fn fingerprint(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

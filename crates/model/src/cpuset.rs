@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// CPU or NUMA node numbers in rising order, without a limit at 1024.
 ///
 /// Written and read as the kernel's list format (`0-3,8`), the empty set as the empty string.
-/// Numbers that no machine has are not taken in by any way, so that every set that is written can
+/// Numbers that no host has are not taken in by any way, so that every set that is written can
 /// be read.
 ///
 /// Held as the list is written, first and last number of each stretch, in rising order, no two of
-/// them touching: a plan for a machine of thousands of CPUs holds thousands of sets of all of them.
+/// them touching: a plan for a host of thousands of CPUs holds thousands of sets of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet(Vec<Stretch>);
 
@@ -95,7 +95,7 @@ impl CpuSet {
         Some(CpuSet::of(cpus.into_iter().map(|cpu| (cpu, cpu)).collect()))
     }
 
-    /// Takes a number in, but for one that no machine has.
+    /// Takes a number in, but for one that no host has.
     pub fn insert(&mut self, cpu: u32) {
         if cpu > HIGHEST_CPU {
             return;
@@ -171,7 +171,7 @@ impl CpuSet {
         self.intersection(&other.complement())
     }
 
-    /// Every number that a machine can have and this set has not.
+    /// Every number that a host can have and this set has not.
     fn complement(&self) -> CpuSet {
         let begins = std::iter::once(0).chain(self.0.iter().map(|(_, high)| high + 1));
         let ends = self.0.iter().map(|(low, _)| *low).chain([HIGHEST_CPU + 1]);

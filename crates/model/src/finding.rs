@@ -145,7 +145,7 @@ pub enum Severity {
     Note,
     /// Some numbers must be read with care.
     Warning,
-    /// Some numbers are wrong or misleading, or the machine is faulty.
+    /// Some numbers are wrong or misleading, or the host is faulty.
     Problem,
 }
 

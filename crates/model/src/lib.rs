@@ -1,6 +1,6 @@
 //! The words that every other crate speaks.
 //!
-//! A run is the machine's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is
+//! A run is the host's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is
 //! a pure function of a run. These types cross the process boundary (child to parent), the disk
 //! (run file) and time (a newer Assay reads an older file), so every field that was added later has
 //! a default.

@@ -27,7 +27,7 @@ pub enum Reason {
     /// of ours.
     WrongAnswer(String),
     TimedOut(String),
-    /// Not run: this machine or this user lacks something, or the budget ended.
+    /// Not run: this host or this user lacks something, or the budget ended.
     Skipped(String),
     /// It ran in an environment that made it worthless.
     Invalid(String),
@@ -45,7 +45,7 @@ impl Reason {
     }
 }
 
-/// What the whole machine did while one visit ran: differences of kernel counters over `wall_ms`.
+/// What the whole host did while one visit ran: differences of kernel counters over `wall_ms`.
 /// A counter that this kernel or container does not show is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
@@ -78,23 +78,23 @@ pub struct Conditions {
     /// Time our cgroup was throttled by its CPU quota, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_ms: Option<f64>,
-    /// Pages swapped in and out, machine-wide.
+    /// Pages swapped in and out, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swapped_pages: Option<f64>,
-    /// Pages that automatic NUMA balancing moved, machine-wide.
+    /// Pages that automatic NUMA balancing moved, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa_migrated_pages: Option<f64>,
     /// Thermal throttle events of the packages and cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thermal_throttles: Option<f64>,
-    /// Times that a task, machine-wide, had to free memory itself before it was given any (direct
+    /// Times that a task, host-wide, had to free memory itself before it was given any (direct
     /// reclaim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_stalls: Option<f64>,
-    /// Pages read again soon after they were evicted, machine-wide.
+    /// Pages read again soon after they were evicted, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refaulted_pages: Option<f64>,
-    /// Tasks that the kernel killed for want of memory, machine-wide.
+    /// Tasks that the kernel killed for want of memory, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oom_kills: Option<f64>,
     /// Times that a memory limit of our cgroup or of one above it was hit, by whomever.
@@ -147,14 +147,14 @@ impl Neighbour {
 }
 
 impl Conditions {
-    /// Share of the machine's CPU time that neither we nor idleness used, 0..1.
+    /// Share of the host's CPU time that neither we nor idleness used, 0..1.
     pub fn background(&self) -> Option<f64> {
         let total = self.wall_ms * f64::from(self.cpus);
         let others = self.busy_ms? - self.own_ms?;
         share(others, total)
     }
 
-    /// Share of the machine's CPU time that the hypervisor took, 0..1.
+    /// Share of the host's CPU time that the hypervisor took, 0..1.
     pub fn steal(&self) -> Option<f64> {
         let total = self.wall_ms * f64::from(self.cpus);
         let steal = self.steal_ms?;
@@ -303,7 +303,7 @@ pub struct TimeLine {
     pub unit: Cow<'static, str>,
     pub at_ms: Vec<f64>,
     pub value: Vec<f64>,
-    /// Why the machine does not report it: such a line has no points.
+    /// Why the host does not report it: such a line has no points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
 }
@@ -315,7 +315,7 @@ impl TimeLine {
     pub const IDLE: &str = "idle";
     pub const TRAFFIC: &str = "memory traffic";
     pub const TEMPERATURE: &str = "temperature";
-    /// A point each: where the sensor of this name says that the machine stops.
+    /// A point each: where the sensor of this name says that the host stops.
     pub const CRITICAL: &str = "critical temperature";
     pub const VOLTAGE: &str = "core voltage";
 }

@@ -280,7 +280,7 @@ pub struct ProcessFacts {
     /// component, or for each chunk of a map of memory. Empty where the kernel hides addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<PagePlaces>,
-    /// What moved memory of the machine meanwhile; absent where it was not asked for.
+    /// What moved memory of the host meanwhile; absent where it was not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Moves>,
     /// How the copies of a rate component went on, an entry for each piece of work; empty of those
@@ -292,7 +292,7 @@ pub struct ProcessFacts {
     pub notes: Vec<String>,
 }
 
-/// What moved memory of the whole machine, by the kernel's names of its counters (/proc/vmstat, and
+/// What moved memory of the whole host, by the kernel's names of its counters (/proc/vmstat, and
 /// `ksm_pages_sharing`); a name that is missing is not counted here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moves {

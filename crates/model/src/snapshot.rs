@@ -1,4 +1,4 @@
-//! The machine's own text, as read: path to entry.
+//! The host's own text, as read: path to entry.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ pub enum Entry {
 /// Everything that was read from a machine: absolute path (or `probe:NAME/...` for what is no file)
 /// to entry.
 ///
-/// A machine's description is derived from it and never stored, so a better parser improves old
+/// A host's description is derived from it and never stored, so a better parser improves old
 /// runs. In JSON it is a tree of path components, so that shared prefixes are written once: an
 /// object is a folder, a string is a file's text, `["bytes", "6162"]`, `["link", "../x"]` and
 /// `["errno", 13]` are the other entries. What identifies an owner is blanked when it is read from

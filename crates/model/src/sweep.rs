@@ -87,7 +87,7 @@ pub struct Sweep {
     pub fixed: Vec<(String, String)>,
     /// What is swept for.
     pub target: Measure,
-    /// The response of a machine under load at the same settings, where it is measured beside.
+    /// The response of a host under load at the same settings, where it is measured beside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Measure>,
     /// Cases at the setting that was there before, visited again all the while: what they do is

@@ -169,7 +169,7 @@ pub struct Family {
     /// Benchmarks whose time is a count of core cycles where all of their tasks share one CPU, each
     /// with the metrics of which that is so; none named: all that are timed. A new row needs a
     /// pooled slope of ln(time) on ln(clock) within
-    /// -1 ± 0.15 on two machines whose clocks move.
+    /// -1 ± 0.15 on two hosts whose clocks move.
     pub core_bound: &'static [(BenchId, &'static [MetricId])],
 }
 

@@ -1,4 +1,4 @@
-//! `make bench`: our figures against those of other tools, on this machine, interleaved.
+//! `make bench`: our figures against those of other tools, on this host, interleaved.
 //!
 //! A row runs Assay's benchmark and the peer's alternately (ABBA), until the interval of their
 //! ratio is within ±3 % or its time ends. The peer against itself shows the effect of this host's
@@ -419,5 +419,5 @@ fn main() {
     }
 }
 
-/// Rows, or the names of those that this machine cannot have.
+/// Rows, or the names of those that this host cannot have.
 pub type Rows = Vec<Result<Row, String>>;

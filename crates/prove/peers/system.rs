@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Bench, Ours, Peer, Row, Rows, Wanted, number_after, number_before};
 
-/// A comparison before this machine's cases are known.
+/// A comparison before this host's cases are known.
 struct Spec {
     name: &'static str,
     id: &'static str,

@@ -1,4 +1,4 @@
-//! Real runs of this machine against each other: how often `assay compare` calls equal runs the
+//! Real runs of this host against each other: how often `assay compare` calls equal runs the
 //! same, how often it errs, and how often it finds differences that were planted (`assay run
 //! --planted`).
 //!

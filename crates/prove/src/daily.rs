@@ -1,10 +1,10 @@
 //! A host that is checked every day: how often a healthy one would be drained by chance, and how
 //! soon a slow one is.
 //!
-//! Noise is that of three real quick runs of one guest on a shared machine (two a minute apart, the
+//! Noise is that of three real quick runs of one guest on a shared host (two a minute apart, the
 //! first half an hour before): processes differ by 4 % (median), runs a minute apart by little
 //! more than that brings about, and runs half an hour apart by a level that all figures share (5 %)
-//! and one of each figure (1.1 times what its processes differ by). Of a machine of one's own all
+//! and one of each figure (1.1 times what its processes differ by). Of a host of one's own all
 //! of that is a quarter. Hosts differ by 0.5 % in all figures and 1 % in each.
 
 use crate::proof::over;

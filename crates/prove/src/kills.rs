@@ -1,4 +1,4 @@
-//! The table on kill -9 in the middle of a sweep that turns real knobs of this machine.
+//! The table on kill -9 in the middle of a sweep that turns real knobs of this host.
 
 use std::time::Duration;
 

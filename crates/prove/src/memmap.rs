@@ -56,7 +56,7 @@ fn following_tables() -> String {
 const SMOOTH: usize = 10_000;
 const MACHINES: usize = 1_000;
 const LIMITS: usize = 500;
-/// Parts that the CPUs of this machine share.
+/// Parts that the CPUs of this host share.
 const PARTS: usize = 4;
 
 /// Ratio and share of the slow part.

@@ -1,5 +1,5 @@
 //! The tables on what limits a transfer: the decision on simulated experiments, and limits planted
-//! between namespaces of this machine, each to be named.
+//! between namespaces of this host, each to be named.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
 //! Two sections of `docs/results`: how often pauses of CPUs are attributed to their cause, on
-//! simulated machines, and on this one with real-time tasks planted.
+//! simulated hosts, and on this one with real-time tasks planted.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "pauses-planted", title: "Real-time tasks that take a CPU, planted", run: planted },
 ];
 
-/// Simulated machines of each kind: a kind is the one trouble that its machines have.
+/// Simulated hosts of each kind: a kind is the one trouble that its hosts have.
 const MACHINES: usize = 500;
 const SEED: u64 = 11;
 

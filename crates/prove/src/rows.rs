@@ -1,4 +1,4 @@
-//! Real UnixBench runs of this machine against each other: how often `assay compare` names the row
+//! Real UnixBench runs of this host against each other: how often `assay compare` names the row
 //! in which one test was pinned, and how often it accuses a row of equal runs.
 //!
 //! `--from DIR` takes runs of `assay unixbench` that were made before (the folder's run files, or

@@ -349,7 +349,7 @@ pub fn is_of_kernel(word: &str) -> bool {
 }
 
 /// The kernel's own names of disks and interfaces: a letter or a number distinguishes them
-/// apart, and the place in the machine.
+/// apart, and the place in the host.
 fn is_device(word: &str) -> bool {
     let rest = |lead: &str| word.strip_prefix(lead).filter(|rest| rest.len() <= 6);
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

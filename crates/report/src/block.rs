@@ -15,7 +15,7 @@ use model::{Better, Finding, Verdict, letters};
 pub struct Report {
     /// `HOST: what was done`, for the page's title.
     pub title: String,
-    /// The machine in one line.
+    /// The host in one line.
     pub machine: String,
     /// Profile, date, duration, version.
     pub subtitle: String,
@@ -60,7 +60,7 @@ pub const CONCLUSION: &str = "conclusion";
 
 /// The ids of the sections of findings and of results, which need no title in a terminal.
 pub const FINDINGS: &str = "findings";
-/// The machine as text.
+/// The host as text.
 pub const MACHINE: &str = "machine";
 /// How it was measured.
 pub const METHOD: &str = "method";
@@ -118,7 +118,7 @@ pub enum Block {
     Facts(Vec<(String, String)>),
     /// Text whose columns matter: drawings, commands.
     Preformatted(String),
-    /// The machine as nested boxes, for renderers that draw better than text.
+    /// The host as nested boxes, for renderers that draw better than text.
     Boxes(Vec<BoxNode>),
     /// Things in a row, each painted by the group that it belongs to.
     Tiles(Tiles),
@@ -315,7 +315,7 @@ pub struct Map {
     pub regions: Vec<MapRegion>,
     /// The best first, then all that are as good within the noise.
     pub best: Vec<[usize; 2]>,
-    /// Where the machine's own setting lies, `x` first, in cells: between two of them it has a
+    /// Where the host's own setting lies, `x` first, in cells: between two of them it has a
     /// fraction. `None` where it is off the grid.
     pub default: Option<[f64; 2]>,
 }

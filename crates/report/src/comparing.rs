@@ -1,5 +1,5 @@
 //! Comparisons as a report of their own: findings and studies first, then environments, parts of
-//! the machine, then the metrics of those that moved.
+//! the host, then the metrics of those that moved.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ fn tone(outcome: Outcome) -> Tone {
 /// Rows of the page's forest plot.
 const PLOTTED: usize = 18;
 
-/// What stands behind the figures: studies, rows of tables, environments, parts of the machine.
+/// What stands behind the figures: studies, rows of tables, environments, parts of the host.
 pub fn details(comparisons: &[Comparison]) -> Report {
     let letters: Vec<String> = (1..=comparisons.len()).map(letter).collect();
     let each = || comparisons.iter().zip(&letters);

@@ -42,7 +42,7 @@ pub struct ComparedPair {
     pub findings: Vec<Finding>,
     /// The clock to which the metrics marked `scaled` were brought, GHz; null where none was.
     pub common_clock_ghz: Option<f64>,
-    /// Over all headline metrics with a better side, each part of the machine counting once; above
+    /// Over all headline metrics with a better side, each part of the host counting once; above
     /// 1 is better.
     pub index: Option<Pooled>,
     pub components: Vec<Component>,

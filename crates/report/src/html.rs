@@ -3,7 +3,7 @@
 //!
 //! The answer stands first, then findings, charts and tables by subject (`topics`); every chart has
 //! its data below it, and the whole result is embedded as JSON so that the page can be read back.
-//! What machines say about themselves is never trusted: the templates escape for HTML, `svg` for
+//! What hosts say about themselves is never trusted: the templates escape for HTML, `svg` for
 //! charts, `packed` holds JSON, and the page's policy lets only its own scripts run.
 
 mod boxes;

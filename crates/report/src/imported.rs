@@ -40,7 +40,7 @@ pub struct Output {
     /// where a format has such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub index: Vec<OutputIndex>,
-    /// Runs of one machine beside each other: only of SPEC CPU2017 so far.
+    /// Runs of one host beside each other: only of SPEC CPU2017 so far.
     pub repeats: Vec<Repeats>,
     /// What a file's own figures say against it; nothing was watched, so that no rule of runs
     /// applies.
@@ -233,7 +233,7 @@ fn with_facts(finding: Finding) -> Vec<Block> {
     [vec![Block::Findings(vec![finding])], facts].concat()
 }
 
-/// Runs of one machine beside each other, a report each.
+/// Runs of one host beside each other, a report each.
 pub fn repeats_reports(results: &[(String, Imported)]) -> Vec<Report> {
     let numbers = ["runs", "median", "smallest to largest", "apart", "CV"].map(right);
     let columns = [vec![column("figure")], numbers.to_vec(), vec![column("here")]].concat();

@@ -1,4 +1,4 @@
-//! What people read: findings, series and machines as text, HTML, Markdown and tables.
+//! What people read: findings, series and hosts as text, HTML, Markdown and tables.
 //!
 //! Invariant: pure: never does I/O and never decides; what it shows was decided before.
 

@@ -111,7 +111,7 @@ impl Map {
         self.regions.iter().position(|region| region.cells.contains(&cell))
     }
 
-    /// The machine's own setting as columns and rows from the left and from below, where it is on
+    /// The host's own setting as columns and rows from the left and from below, where it is on
     /// the grid.
     pub fn own(&self) -> Option<[f64; 2]> {
         let ends = [self.columns(), self.rows()];
@@ -121,13 +121,13 @@ impl Map {
         inside.then_some(own.map(|at| if (at - at.round()).abs() <= NEAR { at.round() } else { at }))
     }
 
-    /// The cell of the machine's own setting, if it was measured itself.
+    /// The cell of the host's own setting, if it was measured itself.
     pub fn own_cell(&self) -> Option<[usize; 2]> {
         let [x, y] = self.own()?;
         (x.fract() == 0.0 && y.fract() == 0.0).then_some([y as usize, x as usize])
     }
 
-    /// The machine's own setting between the measured ones, in words.
+    /// The host's own setting between the measured ones, in words.
     pub fn own_words(&self) -> Option<String> {
         let [x, y] = self.own()?;
         let place = |side: &MapSide, at: f64| {
@@ -215,7 +215,7 @@ impl Map {
         (0..self.regions.len()).filter(on_map).map(|at| (at, words(at))).collect()
     }
 
-    /// What the signs of a map in text mean, in a line. The signs: the best, as good, the machine's
+    /// What the signs of a map in text mean, in a line. The signs: the best, as good, the host's
     /// own setting, a gap.
     pub fn legend(&self, [best, as_good, own, gap]: [&str; 4]) -> String {
         let mut words = vec![self.heading()];

@@ -7,7 +7,7 @@ use super::figure_rows;
 use super::plain::plain;
 use model::{Finding, Severity};
 
-/// Longest single text of the machine's own that is shown.
+/// Longest single text of the host's own that is shown.
 const LONGEST: usize = 500;
 
 /// Rows of a chart's data that are shown.
@@ -87,7 +87,7 @@ fn write_block(out: &mut String, block: &Block) {
             out.push('\n');
         }
         Block::Preformatted(text) => write_lines(out, text.lines()),
-        // The same machine stands as text in its own section.
+        // The same host stands as text in its own section.
         Block::Boxes(_) => {}
         Block::Tiles(tiles) => write_lines(out, tiles.lines(LONGEST / 4).iter().map(String::as_str)),
     }
@@ -194,7 +194,7 @@ fn line(text: &str) -> String {
     if rest.starts_with(marks) { format!("{number}\\{rest}") } else { shown.to_string() }
 }
 
-/// As a machine would read it. Within backticks neither a backslash nor an entity means anything:
+/// As a host would read it. Within backticks neither a backslash nor an entity means anything:
 /// what needs one goes without them.
 fn code(text: &str) -> String {
     let text = plain(text, LONGEST);

@@ -348,7 +348,7 @@ fn groups(peers: &Peers, all: bool) -> Section {
     section("groups", "Groups", about, blocks)
 }
 
-/// The parts of the machine, a column each; the worst hosts first.
+/// The parts of the host, a column each; the worst hosts first.
 fn hosts(peers: &Peers, all: bool) -> Option<Section> {
     let mut places: Vec<usize> = (0..peers.standings.len())
         .filter(|place| peers.standings[*place].peers > 0 && (all || peers.standings[*place].is_behind()))

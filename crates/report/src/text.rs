@@ -31,7 +31,7 @@ pub enum Shown {
     Quiet,
 }
 
-/// Longest text that is shown of what a machine reports, such as its name: it may be anything.
+/// Longest text that is shown of what a host reports, such as its name: it may be anything.
 const LONGEST: usize = 300;
 /// The same of a label or of the name of a rule.
 const LONGEST_LABEL: usize = 60;
@@ -82,7 +82,7 @@ pub fn details(report: &Report, with_keys: bool, style: Style) -> String {
     out
 }
 
-/// The machine in a line, and the conditions.
+/// The host in a line, and the conditions.
 pub fn heading(report: &Report, style: Style) -> String {
     let mut out = String::new();
     let (machine, subtitle) = (plain(&report.machine, LONGEST), plain(&report.subtitle, LONGEST));

@@ -1,4 +1,4 @@
-//! A machine as people read it in a terminal: nested boxes as lstopo made them known, then the
+//! A host as people read it in a terminal: nested boxes as lstopo made them known, then the
 //! facts.
 
 mod boxes;
@@ -26,13 +26,13 @@ pub struct Style {
     pub width: usize,
 }
 
-/// Lines that the whole picture should stay below, however big the machine is.
+/// Lines that the whole picture should stay below, however big the host is.
 const LINES: usize = 58;
 
 /// Narrower than this nothing can be drawn.
 const NARROWEST: usize = 40;
 
-/// The machine as text, at most `style.width` columns wide.
+/// The host as text, at most `style.width` columns wide.
 pub fn draw(machine: &Machine, style: Style) -> String {
     let style = Style { width: style.width.clamp(NARROWEST, 400), ..style };
     let mut after = memory_only(machine, &style);
@@ -42,11 +42,11 @@ pub fn draw(machine: &Machine, style: Style) -> String {
     after.push(Line::default());
     after.extend(facts::lines(machine, &style));
 
-    // A small machine is drawn in full; a big one gets the lines that the facts leave.
+    // A small host is drawn in full; a big one gets the lines that the facts leave.
     let least = if machine.cpus.online.len() <= 64 { 36 } else { 16 };
     let budget = least.max(LINES.saturating_sub(after.len() + 3));
     let mut lines = headline(machine, &style);
-    // Of a machine that only SMBIOS tables describe there is nothing to draw but its modules.
+    // Of a host that only SMBIOS tables describe there is nothing to draw but its modules.
     if !machine.cpus.online.is_empty() || machine.dimms.is_empty() {
         lines.extend(Drawing::new(machine, style).fit(budget));
     }

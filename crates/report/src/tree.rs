@@ -48,15 +48,15 @@ impl Item {
     }
 }
 
-/// More sets than the largest machine has; a hostile tree may have more, whose smallest are left
+/// More sets than the largest host has; a hostile tree may have more, whose smallest are left
 /// out.
 const MAX_SETS: usize = 16_384;
 
-/// More sets inside each other than any machine has (package, die, node, caches, cluster, core); a
+/// More sets inside each other than any host has (package, die, node, caches, cluster, core); a
 /// hostile tree may have a chain of thousands, which nobody could draw.
 const DEEPEST: usize = 24;
 
-/// The tree of a machine (its root holds all online CPUs), and the sets that cross others and so
+/// The tree of a host (its root holds all online CPUs), and the sets that cross others and so
 /// have no place in it.
 pub(super) fn build(machine: &Machine) -> (Item, Vec<String>) {
     let mut sets: BTreeMap<CpuSet, Vec<Part>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! From a machine and a request to an ordered list of visits: what is measured, how often, in which
+//! From a host and a request to an ordered list of visits: what is measured, how often, in which
 //! order, and what the budget cuts.
 
 use std::collections::BTreeSet;
@@ -176,7 +176,7 @@ const STANDARD_MEMORY: u64 = 1 << 30;
 /// If the kernel does not report free memory, bytes.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
-/// Memory that one visit may touch on this machine now, bytes: by `MemAvailable` and the cgroup's
+/// Memory that one visit may touch on this host now, bytes: by `MemAvailable` and the cgroup's
 /// limit.
 pub fn memory_budget(machine: &machine::Machine, depth: Depth) -> u64 {
     let limits = &machine.limits;
@@ -230,7 +230,7 @@ pub fn shown() -> impl Iterator<Item = &'static Benchmark> {
     bench::all().filter(|bench| !bench.hidden)
 }
 
-/// What each benchmark could measure on this machine.
+/// What each benchmark could measure on this host.
 pub fn candidates(scope: &Scope, benches: &[&Benchmark]) -> Vec<Candidate> {
     benches.iter().flat_map(|bench| (bench.cases)(bench, scope)).collect()
 }

@@ -99,14 +99,14 @@ const MAX_PRINTOUT_BYTES: usize = 32 << 20;
 /// Folders in the top one of which no archive has as many.
 const INNER: usize = 1000;
 
-/// Names that make a folder the root of a machine.
+/// Names that make a folder the root of a host.
 fn is_root(tree: &Tree, folder: &str) -> bool {
     let names = tree.names(folder);
     let signs = ["proc", "sys"].into_iter().chain(LAYOUTS.iter().map(|layout| layout.sign));
     signs.into_iter().any(|sign| names.binary_search_by(|name| name.as_str().cmp(sign)).is_ok())
 }
 
-/// Where in a tree the machine's root is: the tree's own, or the only one below.
+/// Where in a tree the host's root is: the tree's own, or the only one below.
 pub(super) fn root_of(tree: &Tree) -> String {
     match roots(tree).as_slice() {
         [one] => one.clone(),
@@ -114,7 +114,7 @@ pub(super) fn root_of(tree: &Tree) -> String {
     }
 }
 
-/// Where in a tree machines have their roots: the tree's own, those of the folders in it, or of
+/// Where in a tree hosts have their roots: the tree's own, those of the folders in it, or of
 /// the folder `data` in such a folder.
 fn roots(tree: &Tree) -> Vec<String> {
     if is_root(tree, "/") {
@@ -143,7 +143,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The machine's part of a tree; an error where it is none, or several.
+/// The host's part of a tree; an error where it is none, or several.
 fn machine_of(tree: Tree, of_archive: bool) -> Result<Tree, String> {
     let roots = roots(&tree);
     if let [first, _, ..] = roots.as_slice() {
@@ -181,7 +181,7 @@ fn archives_in(tree: &Tree) -> Vec<String> {
     top.into_iter().chain(inner).filter(|name| tar::is_archive(name)).collect()
 }
 
-/// Reads the machine of a captured tree, of an archive, or of a file of one tool. An error says why
+/// Reads the host of a captured tree, of an archive, or of a file of one tool. An error says why
 /// it is none.
 pub fn read(path: &Path) -> Result<Snapshot, String> {
     let shown = path.display();
@@ -342,7 +342,7 @@ fn outputs(tree: &Tree, folders: impl IntoIterator<Item = String>) -> Vec<Output
     found
 }
 
-/// The machine of a tree whose root is found.
+/// The host of a tree whose root is found.
 fn of_tree(tree: Tree) -> Snapshot {
     let names = tree.names("/");
     let layout = LAYOUTS.iter().find(|layout| names.iter().any(|name| name == layout.sign));
@@ -373,7 +373,7 @@ fn of_tree(tree: Tree) -> Snapshot {
     }
 }
 
-/// One machine of a tree and of what tools printed, with everyone's claims.
+/// One host of a tree and of what tools printed, with everyone's claims.
 fn joined(
     snapshot: Snapshot,
     kind: &str,

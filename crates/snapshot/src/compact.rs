@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What changes from moment to moment in /proc/cpuinfo and says nothing about the machine.
+/// What changes from moment to moment in /proc/cpuinfo and says nothing about the host.
 const VOLATILE: &[&str] =
     &["cpu MHz", "cpu MHz dynamic", "bogomips", "BogoMIPS", "Bogo MIPS", "initial apicid", "clock"];
 

@@ -1,4 +1,4 @@
-//! Reads what a machine says about itself: the live one, any captured tree (a container's root, a
+//! Reads what a host says about itself: the live one, any captured tree (a container's root, a
 //! hand-made fixture) under its own root, or what tools of support collected of it (`archive`).
 //!
 //! Only what is parsed, or what a finding will cite, is read: no attribute that is slow (the
@@ -93,7 +93,7 @@ const FILES: &[&str] = &[
     "/sys/class/net/*/{speed,duplex,mtu,operstate,carrier,device/numa_node}",
 ];
 
-/// Reads a machine. `/` is the live one; anything else is the root of a captured tree, or a folder
+/// Reads a host. `/` is the live one; anything else is the root of a captured tree, or a folder
 /// that holds one. A root that cannot be opened gives an empty snapshot.
 ///
 /// What is no file (cpuid, affinity) is not read here; a live caller adds it as `probe:` entries:

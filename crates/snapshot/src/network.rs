@@ -74,7 +74,7 @@ pub fn of_interface(name: &str) -> String {
 }
 
 /// Interrupts of the device, or of the one that it hangs on (virtio's stand at the PCI device):
-/// number, name, the CPUs that take it, and how often each did since the machine started.
+/// number, name, the CPUs that take it, and how often each did since the host started.
 fn interrupts(text: &mut String, device: &Path) {
     let folders = device.ancestors().map(|folder| folder.join("msi_irqs")).take(4);
     let Some(folder) = folders.into_iter().find(|folder| folder.is_dir()) else { return };

@@ -16,7 +16,7 @@ use model::{Entry, Snapshot};
 /// that we keep whole stay far below.
 const FILE_LIMIT: usize = 1 << 20;
 
-/// Text of all entries together. A machine with 2048 CPUs takes some megabytes.
+/// Text of all entries together. A host with 2048 CPUs takes some megabytes.
 const TOTAL_LIMIT: usize = 64 << 20;
 
 /// Entries of one folder that are looked at.

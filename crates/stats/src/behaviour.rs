@@ -13,7 +13,7 @@ pub const DRIFT_P: f64 = 0.01;
 /// ... and this unlikely to end a measurement: it is asked at every look, and would add up.
 pub const DRIFT_P_WHILE_MEASURING: f64 = 0.001;
 /// And what it found must be larger than this share of the median, and than the half-width of the
-/// interval. (A quiet machine shows a significant drift of a tenth of a per cent in half of all
+/// interval. (A quiet host shows a significant drift of a tenth of a per cent in half of all
 /// series; no one asked.)
 pub const MIN_DRIFT: f64 = 0.01;
 /// Dependent processes worth fewer independent ones than this give no usable interval.

@@ -3,7 +3,7 @@
 //! compared by `contrast`.
 //!
 //! Interleaved arms are *paired* (round by round): drift then falls out. A block of A followed by a
-//! block of B calls identical arms different in more than half of all cases when the machine
+//! block of B calls identical arms different in more than half of all cases when the host
 //! drifts.
 
 use super::nested::mean_and_half_width;

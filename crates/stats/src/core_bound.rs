@@ -240,7 +240,7 @@ pub fn rescale(metric: &Metric, value: f64, measured_ghz: f64, ghz: f64) -> Opti
     Some(Scaling::of(metric)?.rescale(value, measured_ghz, ghz))
 }
 
-/// Blocks up to this size stay in the L2 of any machine.
+/// Blocks up to this size stay in the L2 of any host.
 const ANY_L2_BYTES: f64 = 32768.0;
 
 /// Whether a figure of which only the names are known is core-bound: of one task, or of two on one

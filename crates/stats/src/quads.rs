@@ -1,4 +1,4 @@
-//! Two commands on one machine, run alternately: A B B A or B A A B. A quad gives one value, half
+//! Two commands on one host, run alternately: A B B A or B A A B. A quad gives one value, half
 //! of what B's two executions are above A's (in logarithms), so that whatever drifts slowly falls
 //! out.
 //!

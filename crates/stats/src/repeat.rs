@@ -1,7 +1,7 @@
 //! Runs of one thing, one after the other: not only how far they lie apart, but in which order they
 //! came.
 //!
-//! Where a machine has memory of two speeds, what a run gets is settled when its memory is
+//! Where a host has memory of two speeds, what a run gets is settled when its memory is
 //! allotted: after a boot the first runs get one kind, later ones the other, then mixtures. The
 //! order of the runs shows that where their spread does not.
 

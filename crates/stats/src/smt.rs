@@ -1,4 +1,4 @@
-//! How much of its cores a machine with SMT uses, and how much more work fits: what CPU% does not
+//! How much of its cores a host with SMT uses, and how much more work fits: what CPU% does not
 //! report.
 //!
 //! Linux counts each sibling of a core as a CPU of its own. Here a core is one thing that can do

@@ -56,7 +56,7 @@ impl Steps {
 
 /// Fewer points show no levels; more than any ladder has would take long.
 const POINTS: std::ops::RangeInclusive<usize> = 6..=256;
-/// More steps than any machine has: three caches, one behind them, and what address translation
+/// More steps than any host has: three caches, one behind them, and what address translation
 /// adds.
 const MAX_STEPS: usize = 6;
 /// How misses set in at a cache's size.
@@ -79,7 +79,7 @@ const MISFIT: f64 = 0.015;
 /// Places that fit as well as the best: twice the residuals' variance that 99 % of the true ones
 /// stay below.
 const AS_GOOD: f64 = 6.6;
-/// Steps nearer to each other are one, in two parts: no machine has caches of so similar sizes
+/// Steps nearer to each other are one, in two parts: no host has caches of so similar sizes
 /// behind one another.
 const APART: f64 = 1.9;
 /// Smaller rises are slopes of one level (address translation, far slices of a cache), not levels.

@@ -1,4 +1,4 @@
-//! The UnixBench system index: its twelve tests, what the machine did on them that stands for 10.0,
+//! The UnixBench system index: its twelve tests, what the host did on them that stands for 10.0,
 //! and the arithmetic of its report. The facts are those of UnixBench 5 and 6 (`Run` and
 //! `pgms/index.base`, kdlucas/byte-unixbench).
 

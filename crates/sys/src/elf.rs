@@ -83,7 +83,7 @@ pub fn header(code_offset: u64, segments: &[Segment]) -> Vec<u8> {
     // 64 bits, little endian, version 1, System V.
     image.extend([2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let count = segments.len() as u64;
-    // Executable, machine, version 1, entry address, offset of the segment table, no sections, no
+    // Executable, host, version 1, entry address, offset of the segment table, no sections, no
     // flags; then sizes and counts.
     let entry_address = BASE + code_offset;
     push(&mut image, &[(2, 2), (MACHINE, 2), (1, 4), (entry_address, 8), (HEADER_BYTES, 8), (0, 8), (0, 4)]);

@@ -14,7 +14,7 @@ pub fn run(cases: usize, visits: Vec<Visit>) -> Run {
     Run { visits, ..Run::begun(header) }
 }
 
-/// A header with a seed, a clock and no machine.
+/// A header with a seed, a clock and no host.
 pub fn header(plan: Vec<Planned>, catalogue: Vec<Title>) -> Header {
     Header {
         schema: SCHEMA,

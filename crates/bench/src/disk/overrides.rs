@@ -249,7 +249,7 @@ mod tests {
     use machine::disk::Block;
     use machine::{Directory, Disk, Machine};
 
-    /// What the rows offer with these overrides on a machine with this many CPUs and a disk whose
+    /// What the rows offer with these overrides on a host with this many CPUs and a disk whose
     /// blocks have this many bytes.
     fn offered_on(cpus: u32, logical: u32, overrides: &Overrides) -> Vec<Candidate> {
         let mut machine = Machine::default();

@@ -129,7 +129,7 @@ fn a_device_without_discard_is_not_trimmed() {
     assert_eq!((trimmed(Some(0)), trimmed(Some(1 << 30)), trimmed(None)), (Some(true), None, None));
 }
 
-/// A case made small, with its files in `directory`; nothing where this machine has no such case.
+/// A case made small, with its files in `directory`; nothing where this host has no such case.
 fn small(id: BenchId, directory: &Path) -> Vec<Case> {
     let depth = crate::find(&id).expect("a row").from.max(Depth::Standard);
     let mut cases = rehearsal::cases(id, depth);

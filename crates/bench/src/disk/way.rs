@@ -1,5 +1,5 @@
 //! By which engine a case asks for its I/O, and for how long its points count, where the user or
-//! this machine has a say.
+//! this host has a say.
 
 use super::cases::{PACED_LEAST, PACED_S, POINTS, SECONDS, STRETCH, SUSTAINED_S, points_input, shapes};
 use crate::{Candidate, Scope};
@@ -9,7 +9,7 @@ use model::vocabulary::{BenchId, ParamId};
 /// Rows whose I/O is asked for by an engine of choice, for as long as is wanted.
 pub const ASKING: [BenchId; 4] = [ids::SEQUENTIAL, ids::RANDOM, ids::PACED, ids::SUSTAINED];
 
-/// What this machine has of engines.
+/// What this host has of engines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Engines {
     /// Why there is no io_uring.

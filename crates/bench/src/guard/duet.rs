@@ -1,5 +1,5 @@
 //! Two programs at once, each on its own of two like CPUs, which they swap for every other round:
-//! what disturbs the machine meanwhile disturbs both.
+//! what disturbs the host meanwhile disturbs both.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;

@@ -91,7 +91,7 @@ impl Watch {
         &self.tasks
     }
 
-    /// The share of pairs of busy tasks in each class that two CPUs of this machine can be in,
+    /// The share of pairs of busy tasks in each class that two CPUs of this host can be in,
     /// 0..1: over all observations with two or more; empty without any.
     pub fn occupancy(&self) -> Vec<(&'static str, f64)> {
         self.together.shares(&self.placements)

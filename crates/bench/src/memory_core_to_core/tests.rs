@@ -1,4 +1,4 @@
-//! What is planned on machines of all sizes, and that a lost count is noticed.
+//! What is planned on hosts of all sizes, and that a lost count is noticed.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which lines are walked, and which rows a machine has.
+//! Which lines are walked, and which rows a host has.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Plans for machines that were made up, and maps of a few MiB.
+//! Plans for hosts that were made up, and maps of a few MiB.
 
 use super::*;
 use crate::placement::Placements;

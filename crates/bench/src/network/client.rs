@@ -27,7 +27,7 @@ pub struct Peer {
     link: Link,
     /// Of this end.
     pub place: Place,
-    /// CPUs that the other end must use, if it is on this machine.
+    /// CPUs that the other end must use, if it is on this host.
     cpus: Vec<u32>,
     /// CPUs that the other end reported as used.
     used: CpuSet,
@@ -347,7 +347,7 @@ fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Chil
     let address = listener.local_addr().context(LOOPBACK)?;
     let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
     let own = stream.local_addr().context(LOOPBACK)?;
-    // Anybody on this machine may have been quicker.
+    // Anybody on this host may have been quicker.
     let theirs = loop {
         let (theirs, from) = listener.accept().context(LOOPBACK)?;
         if from == own {
@@ -432,7 +432,7 @@ fn knock(to: &str, addresses: &[SocketAddr], token: &str) -> anyhow::Result<Opti
     }
 }
 
-/// A server's description of its machine and of its route to this one.
+/// A server's description of its host and of its route to this one.
 pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, SocketAddr)> {
     let link = dial(to, token)?;
     let address = link.peer()?;

@@ -109,7 +109,7 @@ fn local(scope: &Scope) -> Vec<Result<Placement, (&'static str, String)>> {
     placements
 }
 
-/// One CPU of this machine at each place relative to the card, where those are known, and the other
+/// One CPU of this host at each place relative to the card, where those are known, and the other
 /// host.
 fn remote(scope: &Scope, overrides: &Overrides, to: &str) -> Vec<Result<Placement, (&'static str, String)>> {
     let host = Seat {
@@ -262,7 +262,7 @@ fn completed(mut candidate: Candidate, scope: &Scope, overrides: &Overrides) -> 
 /// another host, and under load one for the messages (over loopback at either end). Each is as near
 /// to the card, or the first, as there are.
 fn spread(mut placement: Placement, case: &Case, scope: &Scope, overrides: &Overrides) -> Placement {
-    // Where both ends are one machine (containers, namespaces) each leaves the other its CPUs.
+    // Where both ends are one host (containers, namespaces) each leaves the other its CPUs.
     let one_machine = scope.machine.network.as_ref().is_some_and(|path| path.one_machine());
     let (apart, taken) = (overrides.to.is_some() && !one_machine, placement.cpus());
     let of = |params: &Params| params.get(ids::param::STREAMS)?.int();

@@ -63,7 +63,7 @@ pub fn interface_to(address: SocketAddr) -> Option<String> {
 }
 
 impl Host<'_> {
-    /// With the CPUs that the client names, where it may name them: its own machine's.
+    /// With the CPUs that the client names, where it may name them: its own host's.
     fn placed(&self, cpus: &[u32]) -> Place {
         match cpus {
             [] => self.place.clone(),

@@ -112,7 +112,7 @@ pub(super) mod tests {
 
     pub const WINDOWS: Windows = Windows { window_ns: 2e6, count: 5, warm_up: 1, limit_s: 2.0 };
 
-    /// A case without seats, of this machine or with another one.
+    /// A case without seats, of this host or with another one.
     pub fn case(bench: model::vocabulary::BenchId, to: Option<&str>) -> Case {
         let placement = Placement::named("one-cpu");
         let mut case = Candidate::new(bench, placement, 1, 0.0).case;

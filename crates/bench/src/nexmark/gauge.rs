@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use model::CpuSet;
 
-/// A reading of one subtask of the source, on the clock of the machine where it runs.
+/// A reading of one subtask of the source, on the clock of the host where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Snapshot {
     pub v: u32,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// How long it may take to take a connection, and to say something.
 const CONNECT: Duration = Duration::from_secs(3);
 const ANSWER: Duration = Duration::from_secs(10);
-/// A job's first submission loads the planner: 14 s on a slow machine that does nothing else.
+/// A job's first submission loads the planner: 14 s on a slow host that does nothing else.
 const SUBMIT: Duration = Duration::from_secs(180);
 /// More than it ever says.
 const LONGEST: u64 = 16 << 20;

@@ -196,7 +196,7 @@ fn a_flipped_bit_names_its_core() {
     }
 }
 
-/// What bounds a component on a machine, only an experiment shows.
+/// What bounds a component on a host, only an experiment shows.
 #[test]
 fn components_that_fill_memory_claim_no_bound() {
     for component in COMPONENTS.iter().filter(|component| component.character.fills_memory()) {

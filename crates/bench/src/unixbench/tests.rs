@@ -66,7 +66,7 @@ fn scores(id: BenchId) -> f64 {
     score.values(row.metrics[0].form).into_iter().fold(0.0, f64::max)
 }
 
-/// Above what any machine of this century reaches, by less than an error of a thousand in a unit
+/// Above what any host of this century reaches, by less than an error of a thousand in a unit
 /// (of 60 for scripts, which count by the minute). Below there is no bound, since others may leave
 /// us next to nothing of the CPU.
 fn assert_below(most: f64, ids: &[BenchId]) {

@@ -56,7 +56,7 @@ pub const POPULATE: Benchmark = Benchmark {
 
 /// Transparent huge pages here: 2 MiB, on x86 and on ARM with base pages of 4 KiB.
 const HUGE_PAGE: usize = 2 << 20;
-/// Pages of a round: enough that reading the clock is nothing, few enough for the smallest machine.
+/// Pages of a round: enough that reading the clock is nothing, few enough for the smallest host.
 const BASE_PAGES: usize = 1024;
 const HUGE_PAGES: usize = 8;
 /// What is written to each page.
@@ -87,7 +87,7 @@ fn page_fault_cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     candidates
 }
 
-/// Why this machine cannot give huge pages of the size that is measured, if so.
+/// Why this host cannot give huge pages of the size that is measured, if so.
 fn no_huge_pages(scope: &Scope) -> Option<String> {
     let memory = &scope.machine.memory;
     if memory.transparent_huge_pages.as_deref() == Some("never") {

@@ -15,7 +15,7 @@ use stats::smt::{Bounds, CoreUse, ObservedUse, Sentence, Used, Yield, clocked_up
 /// What `utilization --json` prints. Shares are 0..1.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
-    /// The machine, or the recording's file.
+    /// The host, or the recording's file.
     pub host: String,
     /// Seconds watched, and the number of readings.
     pub seconds: f64,

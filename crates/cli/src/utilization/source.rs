@@ -1,4 +1,4 @@
-//! Where the looks of `assay utilization` come from: this machine or a recording; and which CPUs
+//! Where the looks of `assay utilization` come from: this host or a recording; and which CPUs
 //! share a core.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ use sys::counters::CpuTimes;
 /// CPUs of each core, with its package.
 pub type Cores = Vec<(Vec<u32>, Option<i64>)>;
 
-/// Cores of a machine; `None` if its kernel does not report them.
+/// Cores of a host; `None` if its kernel does not report them.
 pub fn cores_of(machine: &Machine) -> Option<Cores> {
     let cores = machine.cpus.cores.as_ref()?;
     Some(cores.iter().map(|core| (core.cpus.iter().collect(), core.package)).collect())
@@ -140,7 +140,7 @@ pub fn replay(
     }
 }
 
-/// Looks at this machine (or a tree below a root), at even distances.
+/// Looks at this host (or a tree below a root), at even distances.
 pub struct Live {
     times: CpuTimes,
     every: Duration,

@@ -9,7 +9,7 @@ use crate::assay;
 use crate::check::output;
 use serde_json::Value;
 
-/// A quick run of invented samples on a recorded machine into `out`.
+/// A quick run of invented samples on a recorded host into `out`.
 fn quick(only: &str, out: &Path) -> Command {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
     let mut command = assay();

@@ -191,7 +191,7 @@ fn what_is_left_is_named_with_its_place() {
     end(crate::assay().arg("bundle").arg(&run)).expect(2).says(&["--redact"]);
 }
 
-/// Snapshots of the machines that are recorded, and of this one.
+/// Snapshots of the hosts that are recorded, and of this one.
 fn snapshots() -> Vec<(String, Snapshot)> {
     let folder = tempfile::tempdir().expect("a folder");
     let live = folder.path().join("live.json");

@@ -463,7 +463,7 @@ fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
     for label in ["A vm", "B ", "core, reported", "last-level cache, reported", "A believed", "B measured"] {
         assert!(section.contains(label), "{label}: {section}");
     }
-    // One machine twice has nothing to tell apart.
+    // One host twice has nothing to tell apart.
     let again = run("firecracker-guest-2cpu.json", "c");
     assert!(!shown(&small, &again).contains("reported and measured"));
 }

@@ -25,7 +25,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// CPU time that no input of the corpus may take more of: the fuzzers call ten seconds of optimised
-/// code a hang, and tests are not optimised, on machines that are slow and busy.
+/// code a hang, and tests are not optimised, on hosts that are slow and busy.
 const LONGEST: Duration = Duration::from_secs(30);
 
 fn replay(name: &str) {

@@ -1,4 +1,4 @@
-//! From a recorded machine and invented samples to every form of report, compared with what it was.
+//! From a recorded host and invented samples to every form of report, compared with what it was.
 //!
 //! The benchmarks are named, so that a new one does not change these files; lines that list all
 //! rules are left out, so that a new rule does not either.
@@ -13,7 +13,7 @@ use crate::smbios::Board;
 use crate::studies::is_a_first_screen;
 use crate::synthetic::{Shape, Tree};
 
-/// A whole run with samples invented from a seed, on the recorded machine, into `out`; returns the
+/// A whole run with samples invented from a seed, on the recorded host, into `out`; returns the
 /// run file.
 pub fn pretended(seed: u64, out: &Path, more: &[&str]) -> PathBuf {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
@@ -50,7 +50,7 @@ fn rounded(value: Value) -> Value {
     }
 }
 
-/// A whole quick run with invented samples on a recorded machine.
+/// A whole quick run with invented samples on a recorded host.
 fn quick(machine: &Path, out: &Path) -> PathBuf {
     let mut command = assay();
     command.args(["run", "--quick", "--new", "--pretend", "7", "--quiet", "--out"]).arg(out);

@@ -173,7 +173,7 @@ fn placements_put_two_tasks_together_and_apart() {
         found.and_then(|series| series["median"].as_f64()).unwrap_or(f64::NAN)
     };
     assert_eq!(share("same-cpu"), 1.0);
-    // On a busy machine 0.57 was seen; tasks that are put together give 1.
+    // On a busy host 0.57 was seen; tasks that are put together give 1.
     assert!(share("spread") < 0.9, "{}", share("spread"));
     assert!((0.0..=1.0).contains(&share("free")));
 }

@@ -14,7 +14,7 @@ use testkit::killing::children_of;
 const CONTROL: &str = "sys/devices/system/cpu/smt/control";
 const JOURNAL: &str = "var/lib/assay/knobs.json";
 
-/// A machine whose SMT can be switched, and whose processes are this one's.
+/// A host whose SMT can be switched, and whose processes are this one's.
 fn machine() -> Tree {
     let tree = quiet_tree();
     tree.file("/sys/devices/system/cpu/smt/control", "on");

@@ -49,7 +49,7 @@ fn set(value: &Value) -> CpuSet {
     CpuSet::parse_list(value.as_str().expect("a list of CPUs")).expect("a list of CPUs")
 }
 
-/// What must hold for every machine that does not contradict itself.
+/// What must hold for every host that does not contradict itself.
 fn check_consistency(name: &str, machine: &Value) {
     let online = set(&machine["cpus"]["online"]);
     let offline = set(&machine["cpus"]["offline"]);

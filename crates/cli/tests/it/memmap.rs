@@ -14,7 +14,7 @@ fn memmap(dir: &std::path::Path, words: &str) -> std::process::Command {
     command
 }
 
-/// It ended with a report; with 3 where others kept this machine so busy that no number is to be
+/// It ended with a report; with 3 where others kept this host so busy that no number is to be
 /// believed.
 fn sane(ended: &Ended) {
     assert!(ended.sane().code == 0 || ended.code == 3, "{ended:?}");
@@ -35,7 +35,7 @@ fn a_planted_region_is_found_with_ratio_and_share() {
         if map["answer"] != "several_speeds" {
             continue;
         }
-        // Three is planted; on a busy machine six was seen.
+        // Three is planted; on a busy host six was seen.
         let ratio = map["ratio"].as_f64().expect("one");
         assert!(ratio > 1.8, "ratio {ratio}: {}", map["words"]);
         // Other chunks may lie between, whatever slows them here; the slowest are those that were
@@ -110,7 +110,7 @@ fn a_map_of_this_machine_has_an_answer() {
     assert!(named.iter().all(|line| line.contains("Median chunk")), "{named:?}");
 }
 
-/// The plan of one node on the recorded machine, with these files changed.
+/// The plan of one node on the recorded host, with these files changed.
 fn planned(words: &str) -> Value {
     let dir = tempfile::tempdir().expect("a folder");
     let words = format!("{words} --dry-run --json");

@@ -1,4 +1,4 @@
-//! Real runs below trees of files that stand for a machine which tells of its clocks, idle states,
+//! Real runs below trees of files that stand for a host which tells of its clocks, idle states,
 //! temperatures and voltages, and whose files change while the run goes on.
 
 use std::fs;
@@ -56,7 +56,7 @@ fn loaded(root: &Path, since: Duration) {
     write("sys/class/hwmon/hwmon2/temp1_input".into(), b"73000\n");
 }
 
-/// A run of some seconds below the tree; half a second after its begin the machine is under load.
+/// A run of some seconds below the tree; half a second after its begin the host is under load.
 fn run_below(tree: &Tree, dir: &Path) -> Run {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -372,7 +372,7 @@ fn results_of_spec_cpu_stand_beside_each_other_too() {
         assert!(told.status.success() && told.stdout.starts_with(rule.as_bytes()), "{rule}");
     }
 
-    // Component by component, and what differs in the machine.
+    // Component by component, and what differs in the host.
     let other = put("c.csv", &spec("db2", 3, 0.9, 1.0, "(8 x 128 GB)"));
     let compared = run("compare", &[runs[0].clone(), other]);
     let ratio = compared["metrics"]

@@ -85,7 +85,7 @@ fn clean_file(path: &Path) {
     clean(&path.display().to_string(), &bytes);
 }
 
-/// Every report that there is of a run file, and a machine's of a saved one.
+/// Every report that there is of a run file, and a host's of a saved one.
 #[track_caller]
 fn clean_reports(file: &Path) {
     for words in ["--format json", "--format markdown", "--format csv", "--format html"] {

@@ -190,7 +190,7 @@ fn a_planted_slow_quarter_predicts_its_runs() {
     panic!("not explained in four studies: {said:#?}");
 }
 
-/// A suite of this machine with a real map: runs say where they lay, or why that is not known.
+/// A suite of this host with a real map: runs say where they lay, or why that is not known.
 #[test]
 fn runs_and_their_map_are_joined_or_it_is_said_why_not() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -207,7 +207,7 @@ fn runs_and_their_map_are_joined_or_it_is_said_why_not() {
 #[test]
 fn a_footprint_is_doubled_until_the_node_is_full() {
     let dir = tempfile::tempdir().expect("a folder");
-    // As much memory as a machine of 400 MiB would have.
+    // As much memory as a host of 400 MiB would have.
     let tree = crate::synthetic::Tree::new();
     tree.file("/sys/devices/system/cpu/online", "0-1");
     tree.file("/proc/meminfo", "MemTotal: 409600 kB\nMemAvailable: 409600 kB\n");

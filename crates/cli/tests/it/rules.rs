@@ -296,7 +296,7 @@ fn every_rule_explains_itself() {
     }
 }
 
-/// What a clean run may say: that a score without a placement is a mix is true of every machine.
+/// What a clean run may say: that a score without a placement is a mix is true of every host.
 /// Invented tasks that are left to the scheduler hop between two levels.
 const INFORMATIVE: [&str; 4] = ["free-placement", "latency-knee", "modes", "network-loopback"];
 
@@ -346,7 +346,7 @@ fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {
     let tree = edited::server();
     let root = tree.root().display().to_string();
     let mut run = edited::Edit::of(&format!("--quick --pretend 7 --root {root}"));
-    // Invented samples come with conditions of a quiet machine, all but this counter.
+    // Invented samples come with conditions of a quiet host, all but this counter.
     run.conditions(|_, conditions| conditions["numa_migrated_pages"] = 0.into());
     // They were on no CPU: say that they were on the first of their seat.
     let plan = run.header()["plan"].clone();
@@ -375,7 +375,7 @@ fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {
 
 #[test]
 fn rules_that_know_nothing_do_not_apply() {
-    // A machine that tells nothing but its CPUs, and visits without conditions.
+    // A host that tells nothing but its CPUs, and visits without conditions.
     let tree = crate::synthetic::Tree::new();
     tree.file("/sys/devices/system/cpu/online", "0-1");
     let root = tree.root().display().to_string();

@@ -29,7 +29,7 @@ pub struct Ended {
     pub code: i32,
     pub out: String,
     pub err: String,
-    /// CPU time of it and of those that it waited for: the same however busy the machine is.
+    /// CPU time of it and of those that it waited for: the same however busy the host is.
     pub cpu: Duration,
 }
 
@@ -194,7 +194,7 @@ pub fn run_into(dir: &Path, words: &str) -> Command {
 }
 
 /// Ends a run into a folder as soon as every case that can be measured was visited, however long
-/// that takes on a busy machine.
+/// that takes on a busy host.
 #[track_caller]
 pub fn every_case_once(command: &mut Command, dir: &Path) -> Ended {
     let mut running = start(command.args(["--budget", "1h"]));
@@ -218,7 +218,7 @@ pub fn on_file(verb: &str, file: &Path, words: &str) -> Ended {
     end(crate::assay().arg(verb).arg(file).args(words.split_whitespace()))
 }
 
-/// The recorded machine that pretended runs are made on.
+/// The recorded host that pretended runs are made on.
 pub fn recorded() -> String {
     testkit::root().join("tests/machines/firecracker-guest-2cpu.json").display().to_string()
 }
@@ -356,7 +356,7 @@ pub fn is_tidy(dir: &Path) {
     }
 }
 
-/// A tree that stands for this machine's counters and tells nothing else but its CPUs: what others
+/// A tree that stands for this host's counters and tells nothing else but its CPUs: what others
 /// do here meanwhile cannot be seen in it, so runs below it are quiet.
 pub fn quiet_tree() -> Tree {
     let tree = Tree::new();
@@ -369,7 +369,7 @@ pub fn quiet_tree() -> Tree {
     tree
 }
 
-/// Text of /proc/stat for this machine's CPUs: `idle` ticks on each CPU, `stolen` ticks in all.
+/// Text of /proc/stat for this host's CPUs: `idle` ticks on each CPU, `stolen` ticks in all.
 /// Its length is always the same.
 pub fn stat(idle: u64, stolen: u64) -> String {
     let cpus = crate::host::allowed_cpus();

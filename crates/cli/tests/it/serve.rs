@@ -85,7 +85,7 @@ impl Server {
     }
 
     /// The next rightful client is served, and soon: begun within two seconds, with room for slow
-    /// machines.
+    /// hosts.
     fn serves(&self) {
         let begin = Instant::now();
         let verdict = loop {

@@ -1,5 +1,5 @@
 //! The first screens of studies: what each family prints from invented samples on a recorded
-//! machine, at the widths of terminals.
+//! host, at the widths of terminals.
 
 use std::path::{Path, PathBuf};
 

@@ -24,7 +24,7 @@ const GRANULARITY: &str = "/sys/kernel/debug/sched/min_granularity_ns";
 const WAKE_UP: &str = "/sys/kernel/debug/sched/wakeup_granularity_ns";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
-/// A quiet machine whose kernel calls itself so.
+/// A quiet host whose kernel calls itself so.
 fn kernel(release: &str) -> Tree {
     let tree = quiet_tree();
     tree.file(RELEASE, release).file("/proc/sys/kernel/random/boot_id", "0-boot");

@@ -11,7 +11,7 @@ pub struct Tree {
     folder: TempDir,
 }
 
-/// How a regular machine is built.
+/// How a regular host is built.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub packages: u32,
@@ -57,7 +57,7 @@ impl Tree {
         self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"), text)
     }
 
-    /// Topology, caches and one node per package of a regular machine, masks of `words` words of 32
+    /// Topology, caches and one node per package of a regular host, masks of `words` words of 32
     /// bits each.
     pub fn build(&self, shape: Shape, words: usize) -> &Tree {
         let number = |thread: u32| shape.first + shape.step * thread;

@@ -13,7 +13,7 @@ use crate::assay;
 use crate::runs::{Ended, end};
 use crate::studies::is_a_first_screen;
 
-/// Histories of one recorded machine, whose samples were invented once.
+/// Histories of one recorded host, whose samples were invented once.
 struct Made {
     folder: tempfile::TempDir,
     /// The run without its last line, and that line.
@@ -230,7 +230,7 @@ fn one_of_several_hosts_is_named_and_what_cannot_be_read_is_said() {
     }
     let other = made.lines("cpus.ndjson", &all[..9]);
     shows(trend(&[], &[&other]).expect(4), &["Other runs, not compared: CPUs 0 (4 runs)"]);
-    // A new machine under the old name is another series, too.
+    // A new host under the old name is another series, too.
     let mut moved = made.history("db1", 17, |day| if day < 11 { 1.0 } else { 1.4 });
     for own in &mut moved[..8] {
         own.make_up.retain(|(label, _)| label != "cpu_model");

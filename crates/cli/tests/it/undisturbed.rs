@@ -92,7 +92,7 @@ fn looks_at_memory_keep_to_their_plan_in_a_group_of_300_mb() {
 /// By Ctrl-C in the middle of a look.
 #[test]
 fn looks_at_memory_end_at_once_and_give_it_back() {
-    // A machine may be busy with others; alone here it is a fifth of a second.
+    // A host may be busy with others; alone here it is a fifth of a second.
     const PATIENCE: Duration = Duration::from_secs(10);
     let test = "looks_at_memory_end_at_once_and_give_it_back";
     for words in LOOKS {

@@ -41,7 +41,7 @@ fn a_report_reads_as_it_read() {
     assert!(serde_json::from_str::<Value>(&other).expect("JSON").get("index").is_none());
 }
 
-/// A run with invented samples of a machine of two CPUs; what it prints, and its file.
+/// A run with invented samples of a host of two CPUs; what it prints, and its file.
 fn pretended(out: &Path, args: &[&str]) -> (Output, PathBuf) {
     let machine = testkit::root().join("tests/machines/firecracker-guest-2cpu.json");
     let mut command = assay();

@@ -1,5 +1,5 @@
 //! `assay utilization` as users run it: recordings whose truth is known, bad ones, and this
-//! machine.
+//! host.
 
 use std::path::{Path, PathBuf};
 

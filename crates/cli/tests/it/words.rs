@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 
-/// Phrases that read as translated or make a machine a person, with what to write instead.
+/// Phrases that read as translated or make a host a person, with what to write instead.
 const BANNED: &[(&str, &str)] = &[
     ("told", "known, reported, detected"),
     ("tell", "reports, shows"),

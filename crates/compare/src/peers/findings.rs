@@ -21,7 +21,7 @@ const SHOWN: usize = 5;
 const PROBLEM: f64 = 0.9;
 const PROBLEM_ALONE: f64 = 0.75;
 
-/// Which differences are known to act on which part of the machine, the strongest first.
+/// Which differences are known to act on which part of the host, the strongest first.
 const SUSPECTS: &[(&str, &[&str])] = &[
     (
         "memory",
@@ -106,7 +106,7 @@ impl Suspected {
     }
 }
 
-/// The place of a label among what acts on a part of the machine; `None`: no effect is known.
+/// The place of a label among what acts on a part of the host; `None`: no effect is known.
 fn place_of(label: &str, component: &str) -> Option<usize> {
     let (_, list) = SUSPECTS.iter().find(|(part, _)| component.starts_with(part))?;
     list.iter().position(|suspect| label.starts_with(suspect))
@@ -116,7 +116,7 @@ fn place_of(label: &str, component: &str) -> Option<usize> {
 /// whatever these say.
 const HUGE_PAGES: [&str; 2] = ["transparent_huge_pages", "huge_page_defrag"];
 
-/// Whether a difference is known to act on these figures of a part of the machine.
+/// Whether a difference is known to act on these figures of a part of the host.
 fn acts(label: &str, component: &str, keys: &[String]) -> bool {
     let asks = |key: &String| KeyParts::of(key).with.contains(&"huge-pages");
     let is_asked = HUGE_PAGES.contains(&label) && !keys.is_empty() && keys.iter().all(asks);

@@ -49,7 +49,7 @@ pub struct Series {
 pub struct Metric {
     pub key: String,
     pub unit: String,
-    /// The part of the machine that it is about.
+    /// The part of the host that it is about.
     pub component: Arc<str>,
     /// Whether more is better.
     pub higher: bool,
@@ -189,7 +189,7 @@ impl Fleet {
         *known = newest;
     }
 
-    /// One machine under several names counts once, by its newest result: hosts that ran in one
+    /// One host under several names counts once, by its newest result: hosts that ran in one
     /// boot, and hosts that hold the very same numbers. The others are left out, and said to be.
     pub(super) fn without_doubles(mut self) -> Fleet {
         let mut newest_first: Vec<usize> = (0..self.hosts.len()).collect();
@@ -206,7 +206,7 @@ impl Fleet {
             let alike = numbers.entry(sum.finish()).or_default();
             let twin =
                 alike.iter().map(|other| &self.hosts[*other]).find(|other| other.values.same(&host.values));
-            // Invented runs tell the boot of the machine that invented them.
+            // Invented runs tell the boot of the host that invented them.
             let boot = host.boot_id.as_deref().filter(|boot| !boot.is_empty() && !host.pretended);
             let why = match (boot.and_then(|boot| boots.get(boot)), twin) {
                 (Some(other), _) => format!("it ran in one boot with {other}"),

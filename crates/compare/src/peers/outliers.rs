@@ -89,7 +89,7 @@ pub struct HostStanding {
     /// Other hosts that it was compared with; 0: none.
     pub peers: usize,
     pub limit: f64,
-    /// By part of the machine, in alphabetic order.
+    /// By part of the host, in alphabetic order.
     pub scores: Vec<Score>,
     /// The worst first.
     pub flags: Vec<Flag>,
@@ -113,7 +113,7 @@ impl EarlierRatio {
 }
 
 impl HostStanding {
-    /// Whether it is behind its peers in a part of the machine or in a benchmark.
+    /// Whether it is behind its peers in a part of the host or in a benchmark.
     pub fn is_behind(&self) -> bool {
         self.worst().is_some() || !self.flags.is_empty()
     }

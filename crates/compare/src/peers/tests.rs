@@ -117,7 +117,7 @@ fn the_host_with_the_wrong_slot_stands_out() {
     assert!((score.ratio / 0.5563 - 1.0).abs() < 0.03, "{}", score.ratio);
 }
 
-/// A machine under several names is one, whatever order its results come in.
+/// A host under several names is one, whatever order its results come in.
 #[test]
 fn one_machine_under_many_names_counts_once() {
     let mut rng = Rng::with_seed(3);
@@ -258,7 +258,7 @@ fn groups_are_of_one_make_up_and_unknown_fields_make_none() {
     let mut results = healthy(30, 11);
     for (place, result) in results.iter_mut().enumerate() {
         result.make_up = match place {
-            // Other machines, another kernel, slots that only root reads, a little less memory,
+            // Other hosts, another kernel, slots that only root reads, a little less memory,
             // invented numbers.
             0..10 => make_up(&[("cpu_model", "EPYC 7713"), ("memory_gib", "1007")]),
             10..12 => make_up(&[("kernel", "6.12.0")]),

@@ -73,7 +73,7 @@ fn ours_stands_beside_each_tool_that_does_the_same() {
             "the largest block: {}",
             metric.key_a
         );
-        // However far apart, nothing says that a machine is better.
+        // However far apart, nothing says that a host is better.
         assert_eq!(metric.word, Relation::Unverified, "{key}: {}", metric.words);
         assert!(
             (metric.note.contains("reports") || metric.note.contains("pins"))

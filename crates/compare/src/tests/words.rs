@@ -55,7 +55,7 @@ fn history_says_how_far_equal_runs_lie_apart() {
     assert_eq!(found.metrics[0].word, Relation::Inconclusive, "{}", found.metrics[0].words);
 }
 
-/// Two runs of one machine at 3 and 2 GHz, of ten metrics that both say are at a clock; `time` is
+/// Two runs of one host at 3 and 2 GHz, of ten metrics that both say are at a clock; `time` is
 /// what the second run's are as it ran, `inside` how far the clocks of a run's processes lie apart.
 fn two_clocks(time: f64, inside: f64) -> Comparison {
     let of = |ghz: f64, time: f64| {

@@ -92,7 +92,7 @@ pub fn all<'a>(evidence: &Evidence<'a>) -> Vec<Transfer<'a>> {
     [transfers(evidence, ids::TCP), transfers(evidence, ids::UDP)].into_iter().flatten().collect()
 }
 
-/// Whether the case's other end was a process of the same machine, reached over loopback.
+/// Whether the case's other end was a process of the same host, reached over loopback.
 pub fn over_loopback(case: &Case) -> bool {
     !case.inputs.contains_key("to")
 }

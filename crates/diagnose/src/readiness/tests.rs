@@ -1,4 +1,4 @@
-//! Verdicts of machines with one thing changed each.
+//! Verdicts of hosts with one thing changed each.
 
 use super::*;
 use model::{CpuSet, Snapshot};

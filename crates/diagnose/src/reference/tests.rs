@@ -38,7 +38,7 @@ fn bare(name: &str, numbers: [u32; 3]) -> Machine {
     host(if name.contains("EPYC") { "AuthenticAMD" } else { "GenuineIntel" }, name, numbers)
 }
 
-/// A bare machine with packages of CPUs that all may be used, and one cache each.
+/// A bare host with packages of CPUs that all may be used, and one cache each.
 fn with_sockets(mut machine: Machine, cpus: &[&str], cache: u64) -> Machine {
     let set = |text: &&str| CpuSet::parse_list(text).expect("a list");
     let package = |(id, text)| Package { id: id as i64, cpus: set(text) };

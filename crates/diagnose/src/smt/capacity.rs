@@ -178,7 +178,7 @@ impl<'a> Study<'a> {
         }
     }
 
-    /// The whole machine, as far as it was measured and not rejected: every thread, else the pair.
+    /// The whole host, as far as it was measured and not rejected: every thread, else the pair.
     pub fn whole(&self) -> Option<&PlacementLevels<'a>> {
         self.arm(ALL).filter(|arm| arm.doubt().is_none()).or_else(|| self.pair())
     }
@@ -204,7 +204,7 @@ impl<'a> Study<'a> {
         Curve::of(alone.chain(both.filter(|point| point.share > full)).collect())
     }
 
-    /// The curve of the whole machine, as far as it was measured, where all its CPUs have the same
+    /// The curve of the whole host, as far as it was measured, where all its CPUs have the same
     /// load: the same CPU% is less work than with idle cores taken first.
     pub fn alike(&self) -> Option<Curve> {
         self.whole()?.curve()

@@ -7,7 +7,7 @@
 //! V. Rusanov, "The calculation of the interaction of non-stationary shock waves and obstacles",
 //! 1962; A. Jameson & S. Yoon, "Lower-upper implicit schemes with multiple grids for the Euler
 //! equations", 1987), thin-layer viscous terms. That is a 7-point stencil of 5x5 blocks, all
-//! stored, as SPEC CPU2017's 603.bwaves stores them: the machine reads 1400 bytes a cell for every
+//! stored, as SPEC CPU2017's 603.bwaves stores them: the host reads 1400 bytes a cell for every
 //! product. The solver is H. A. van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant
 //! of Bi-CG for the solution of nonsymmetric linear systems", 1992, for a fixed number of
 //! iterations; the right-hand side belongs to a known field.

@@ -368,7 +368,7 @@ fn secrets_are_covered_however_they_overlap_and_however_long_they_are() {
     }
 }
 
-/// No machine has them; looking for each of them in all of it would take hours.
+/// No host has them; looking for each of them in all of it would take hours.
 #[test]
 fn where_there_are_more_secrets_than_any_machine_has_nothing_is_kept() {
     let serials: Vec<String> = (0..60_000).map(|n| format!("Serial Number: s{n:07}")).collect();

@@ -58,7 +58,7 @@ const GENERIC: [&str; 45] = [
     "1234567890",
 ];
 
-/// Whether a text says nothing of one machine.
+/// Whether a text says nothing of one host.
 pub(super) fn generic(text: &[u8]) -> bool {
     let plain: Vec<u8> =
         text.iter().filter(|byte| !byte.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect();
@@ -76,7 +76,7 @@ pub(super) struct Secrets {
 
 /// Longer ones are looked for in parts.
 const MAX_WORD_BYTES: usize = 64;
-/// No machine has more. Where a file has them, nothing that could hold one is kept.
+/// No host has more. Where a file has them, nothing that could hold one is kept.
 const MAX_SECRETS: usize = 20_000;
 
 impl Secrets {

@@ -15,7 +15,7 @@ const OUTSIDE: [&str; 2] = ["background-load", "steal"];
 pub struct Measured {
     pub started: String,
     arm: ComparisonSide,
-    /// Keys of the headline series that this machine can have, and whether each is bound by the
+    /// Keys of the headline series that this host can have, and whether each is bound by the
     /// core of one CPU.
     pub headlines: BTreeMap<String, bool>,
     /// By which share it was slowed, and the keys of the series that were.
@@ -46,7 +46,7 @@ impl Measured {
         let slowed = diagnosis.series.iter().map(|judged| &judged.series);
         let slowed =
             slowed.filter(|series| planted.contains(&series.case.key()) && !left.contains(&*series.key));
-        // What this machine cannot have is nothing of a run; what its budget cut is.
+        // What this host cannot have is nothing of a run; what its budget cut is.
         let impossible: BTreeSet<String> = plan
             .iter()
             .filter(|planned| planned.unmet.as_deref().is_some_and(|why| !why.starts_with("budget")))

@@ -265,7 +265,7 @@ fn of_hogs(hogs: &Hogs) -> String {
     )
 }
 
-/// What whole runs of this machine differ by, by family.
+/// What whole runs of this host differ by, by family.
 fn of_families(pairs: &Pairs) -> String {
     let middle = |values: &[f64]| median(values).map_or("–".to_string(), percent_of);
     let rows = pairs.families.iter().map(|(name, family)| {

@@ -1,4 +1,4 @@
-//! Are two speeds of memory found, and only where there are two? On maps of machines that never
+//! Are two speeds of memory found, and only where there are two? On maps of hosts that never
 //! were.
 
 use fastrand::Rng;
@@ -40,7 +40,7 @@ impl Memory {
     pub const USUAL: Memory =
         Memory { chunks: 64, rounds: 9, noise: 0.02, own: 0.0, outliers: 0.05, weather: Weather::Steady };
 
-    /// A machine without a second speed, of any kind: quiet to noisy, of 32 to 128 chunks, in 6 or
+    /// A host without a second speed, of any kind: quiet to noisy, of 32 to 128 chunks, in 6 or
     /// 9 rounds.
     pub fn smooth(rng: &mut Rng) -> Memory {
         let pick = |rng: &mut Rng, from: &[f64]| from[rng.usize(..from.len())];
@@ -120,7 +120,7 @@ fn place(chunks: usize, share: f64, rng: &mut Rng) -> std::ops::Range<usize> {
     from..from + slow
 }
 
-/// Maps of machines of this kind with a slow part, `ratio` 1 for none.
+/// Maps of hosts of this kind with a slow part, `ratio` 1 for none.
 pub fn maps(memory: Memory, ratio: f64, share: f64, trials: usize, seed: u64) -> Maps {
     over(trials, seed, |_, rng, seen: &mut Maps| {
         let slow = place(memory.chunks, share, rng);
@@ -130,7 +130,7 @@ pub fn maps(memory: Memory, ratio: f64, share: f64, trials: usize, seed: u64) ->
     })
 }
 
-/// Maps of machines without a second speed, of every kind.
+/// Maps of hosts without a second speed, of every kind.
 pub fn smooth_maps(trials: usize, seed: u64) -> Maps {
     over(trials, seed, |_, rng, seen: &mut Maps| {
         let memory = Memory::smooth(rng);
@@ -139,16 +139,16 @@ pub fn smooth_maps(trials: usize, seed: u64) -> Maps {
 }
 
 /// How often a second speed at the limit that a map without one stated is found in the next map of
-/// the same machine; machines of every kind, those of them that stated a limit, and their steps.
+/// the same host; hosts of every kind, those of them that stated a limit, and their steps.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     pub found: Rate,
-    /// The stated steps in a tenth of the memory; of all machines, those called uniform.
+    /// The stated steps in a tenth of the memory; of all hosts, those called uniform.
     pub steps: Vec<f64>,
     pub uniform: Rate,
 }
 
-/// Of each of this many smooth machines a map, and one more with the step that the first would have
+/// Of each of this many smooth hosts a map, and one more with the step that the first would have
 /// seen.
 pub fn limits(trials: usize, seed: u64) -> Limits {
     let mut rng = Rng::with_seed(seed);

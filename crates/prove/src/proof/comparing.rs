@@ -39,7 +39,7 @@ pub fn equal_arms(shape: Shape, trials: usize, seed: u64) -> EqualArms {
     })
 }
 
-/// How often two equal arms are called different while the machine drifts (autoregressively with
+/// How often two equal arms are called different while the host drifts (autoregressively with
 /// `phi`, 1 % noise of each pass and 3 % drift): measured in blocks and compared by Mann and
 /// Whitney's test, or measured ABBA and compared by the sign test of pairs. `n` values an arm.
 pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -> (Rate, Rate) {
@@ -59,7 +59,7 @@ pub fn equal_arms_while_drifting(phi: f64, n: usize, trials: usize, seed: u64) -
     (blocks, paired)
 }
 
-/// How the levels of two runs of one machine go in a simulation.
+/// How the levels of two runs of one host go in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Levels {
     /// Each run has its own, with this standard deviation of its logarithm.

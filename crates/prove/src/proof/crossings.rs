@@ -1,5 +1,5 @@
-//! Does the interval of the CPU% at which two machines' curves cross contain the truth? On pairs of
-//! machines that were made to cross at a known place.
+//! Does the interval of the CPU% at which two hosts' curves cross contain the truth? On pairs of
+//! hosts that were made to cross at a known place.
 
 use fastrand::Rng;
 
@@ -7,7 +7,7 @@ use super::{Rate, sums};
 use stats::noise::normal;
 use stats::smt::{Curve, Pass, Point, crossing};
 
-/// How often each machine is measured, and what its noise belongs to.
+/// How often each host is measured, and what its noise belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passes {
     pub passes: usize,
@@ -15,7 +15,7 @@ pub struct Passes {
     pub common: f64,
 }
 
-/// What many pairs of machines gave.
+/// What many pairs of hosts gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Crossed {
     /// Pairs whose crossing is found with an interval.
@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-/// Pairs of a machine with SMT and one that bends less, or not at all: ahead at light load, the
+/// Pairs of a host with SMT and one that bends less, or not at all: ahead at light load, the
 /// first is overtaken between 30 and 90 % CPU.
 pub fn crossed(of: Passes, trials: usize, seed: u64) -> Crossed {
     let mut rng = Rng::with_seed(seed);

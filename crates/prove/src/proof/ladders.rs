@@ -1,4 +1,4 @@
-//! Are the levels of a latency ladder read off rightly? On machines that never were, whose truth is
+//! Are the levels of a latency ladder read off rightly? On hosts that never were, whose truth is
 //! known.
 
 use fastrand::Rng;
@@ -138,7 +138,7 @@ pub struct Ladders {
     pub claims: [Rate; 4],
 }
 
-/// Reads the ladders of this many machines.
+/// Reads the ladders of this many hosts.
 pub fn ladders(per_octave: u32, noise: f64, trials: usize, seed: u64) -> Ladders {
     over(trials, seed, |_, rng, seen: &mut Ladders| {
         let machine = Hierarchy::draw(rng, per_octave, noise);

@@ -75,7 +75,7 @@ pub(crate) use bounds;
 bounds! {
     /// Least coverage of a nominal 95 % interval, of all intervals given.
     COVERAGE_LEAST = 0.935;
-    /// Most simulated machines with a wrong report about what pauses their CPUs, or which pause
+    /// Most simulated hosts with a wrong report about what pauses their CPUs, or which pause
     /// alternately or together ...
     PAUSES_WRONG_MOST = 0.05;
     /// ... and least share of CPUs and pairs that are reported correctly.
@@ -168,19 +168,19 @@ bounds! {
     /// Least ladders on which a claim of four times or a quarter of the last cache's size is
     /// refuted.
     LADDER_FOURFOLD_LEAST = 0.95;
-    /// Most machines with a wrong report about their CPUs: groups by line transfers, or siblings by
+    /// Most hosts with a wrong report about their CPUs: groups by line transfers, or siblings by
     /// slowdown.
     TOPOLOGY_WRONG_MOST = 0.01;
-    /// Least SMT machines whose second thread's yield is found within 5 %, of nine passes with 0.5
+    /// Least SMT hosts whose second thread's yield is found within 5 %, of nine passes with 0.5
     /// to 5 % of noise.
     YIELD_NEAR_LEAST = 0.95;
-    /// Least SMT machines whose used share is in the interval, nominal 95 %.
+    /// Least SMT hosts whose used share is in the interval, nominal 95 %.
     USED_COVERAGE_LEAST = 0.95;
     /// Least coverage of the 95 % interval of the gap between attainment and CPU%.
     GAP_COVERAGE_LEAST = 0.93;
     /// Least printed sentences on used share and growth whose intervals contain the truth.
     SENTENCE_COVERAGE_LEAST = 0.95;
-    /// Least coverage of the 95 % intervals of the crossing of two machines' curves.
+    /// Least coverage of the 95 % intervals of the crossing of two hosts' curves.
     CROSSING_COVERAGE_LEAST = 0.94;
     /// Most memories of one speed that are reported to have several.
     MAP_FALSE_MOST = 0.001;

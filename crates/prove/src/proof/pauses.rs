@@ -1,4 +1,4 @@
-//! Are pauses of CPUs put down to who made them, on machines that never were?
+//! Are pauses of CPUs put down to who made them, on hosts that never were?
 //!
 //! Every machine has ticks, soft interrupts and a host's housekeeping; one kind of trouble is
 //! planted. Hosts switch guests at ticks of their own, all CPUs at once, or at any time.
@@ -9,7 +9,7 @@ use super::{Rate, over};
 use stats::noise::{exponential, normal};
 use stats::pauses::{Answer, Found, PairAnswer, Pause, Watched, judge};
 
-/// What is wrong with a simulated machine.
+/// What is wrong with a simulated host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     Quiet,
@@ -57,7 +57,7 @@ impl Trouble {
     }
 }
 
-/// What was said of the CPUs and pairs of many machines.
+/// What was said of the CPUs and pairs of many hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attributed {
     /// CPUs that were judged right: withheld, whole, or unknown.
@@ -76,7 +76,7 @@ const VISIT: f64 = 2.5e9;
 /// A pass's clocks are asked again after a pause, and hosts switch back as late.
 const LATE: f64 = 8e3;
 
-/// A machine's CPUs in one pass: pauses as begin, length and whether a task waits.
+/// A host's CPUs in one pass: pauses as begin, length and whether a task waits.
 type Plan = Vec<Vec<(f64, f64, bool)>>;
 
 struct Simulated {

@@ -1,4 +1,4 @@
-//! Two commands, alternating, on a machine that drifts and whose clock moves between executions;
+//! Two commands, alternating, on a host that drifts and whose clock moves between executions;
 //! and both at once on two CPUs, where others disturb.
 
 use fastrand::Rng;
@@ -10,7 +10,7 @@ use stats::quads::{Execution, MAX_QUADS, MIN_QUADS, Versus, compare_quads};
 
 /// Standard deviation of ln of one execution, without the drift.
 const NOISE: f64 = 0.01;
-/// The machine's speed goes as a first-order autoregression over executions.
+/// The host's speed goes as a first-order autoregression over executions.
 const DRIFT: f64 = 0.97;
 const DRIFT_STEP: f64 = 0.005;
 /// Chance that the clock is redrawn before an execution, and the errors around its plateau and of

@@ -1,4 +1,4 @@
-//! Are causes of slow memory named right, and only where there are some? On machines that never
+//! Are causes of slow memory named right, and only where there are some? On hosts that never
 //! were.
 
 use fastrand::Rng;

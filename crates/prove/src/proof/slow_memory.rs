@@ -1,5 +1,5 @@
 //! Are runs predicted by their shares of slow memory, and called explained only where they follow?
-//! On machines that never were: a map is read off each, and its runs keep samples of their pages.
+//! On hosts that never were: a map is read off each, and its runs keep samples of their pages.
 
 use fastrand::Rng;
 
@@ -10,7 +10,7 @@ use stats::memory_map::{Answer, evaluate_map};
 use stats::noise::normal;
 use stats::places::{BlockSpeeds, Follows, MIN_RUNS, PagePlacement, join};
 
-/// A machine and its runs.
+/// A host and its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Study {
     /// How many times as slow the slow quarter is.
@@ -22,7 +22,7 @@ pub struct Study {
     pub noise: f64,
 }
 
-/// What studying many machines gave.
+/// What studying many hosts gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Studied {
     /// Runs predicted by all others within 3 %.
@@ -37,7 +37,7 @@ const QUARTER: f64 = 0.25;
 const PAGES: usize = 4096;
 
 impl Study {
-    /// The map of such a machine, and which blocks are slow.
+    /// The map of such a host, and which blocks are slow.
     fn speeds(&self, rng: &mut Rng) -> (BlockSpeeds, std::ops::Range<usize>) {
         let memory = Memory::USUAL;
         let many = (QUARTER * memory.chunks as f64) as usize;

@@ -42,7 +42,7 @@ pub enum Charging {
 /// As kernels are built: full accounting (1000 Hz is the same here), and ticks at 250 and 100 Hz.
 pub const CHARGING: [Charging; 3] = [Charging::Exactly, Charging::EveryMs(4), Charging::EveryMs(10)];
 
-/// A machine and what goes on there.
+/// A host and what goes on there.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     pub cores: usize,
@@ -305,10 +305,10 @@ fn evens(bits: usize) -> u128 {
     (u128::MAX / 3) & (u128::MAX >> (128 - bits))
 }
 
-/// What many machines gave.
+/// What many hosts gave.
 #[derive(Clone, Debug, Default)]
 pub struct Cores {
-    /// Relative error of the yield, of each machine; and whether it is within 5 %.
+    /// Relative error of the yield, of each host; and whether it is within 5 %.
     pub errors: Vec<f64>,
     pub within: Rate,
     /// The yield's own interval holds it; nominal 95 %.
@@ -450,7 +450,7 @@ mod tests {
                 all = all.and(seen);
             }
         }
-        // The chance of few machines: two standard errors.
+        // The chance of few hosts: two standard errors.
         let least = |bound: f64| bound - 2.0 * (bound * (1.0 - bound) / all.errors.len() as f64).sqrt();
         assert_eq!(all.errors.len(), 180);
         assert!(all.within.share() >= least(YIELD_NEAR_LEAST), "{}", all.within);

@@ -75,7 +75,7 @@ impl Planted {
     }
 }
 
-/// What the machine does meanwhile.
+/// What the host does meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
     None,

@@ -346,7 +346,7 @@ fn of_two_cpus_nothing_is_claimed() {
     }
 }
 
-/// Whole runs shift: the processes alone call a machine different from itself, and with the levels
+/// Whole runs shift: the processes alone call a host different from itself, and with the levels
 /// of runs that is rare.
 #[test]
 fn runs_of_one_machine_are_not_called_different() {

@@ -1,4 +1,4 @@
-//! Are groups of CPUs and siblings found, and only those that there are? On machines that never
+//! Are groups of CPUs and siblings found, and only those that there are? On hosts that never
 //! were, whose truth is known.
 
 use fastrand::Rng;
@@ -9,7 +9,7 @@ use stats::noise::normal;
 use stats::pairs::Pairs;
 use stats::siblings::siblings;
 
-/// How the CPUs of a machine belong together, whatever its kernel believes.
+/// How the CPUs of a host belong together, whatever its kernel believes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One cache, no threads.
@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// A machine and how it is measured.
+/// A host and how it is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guest {
     pub kind: Kind,
@@ -85,7 +85,7 @@ pub struct Guest {
 const MESH: f64 = 0.05;
 const CORES: f64 = 0.02;
 
-/// What was said of many machines of a kind.
+/// What was said of many hosts of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcomes {
     pub right: Rate,
@@ -106,7 +106,7 @@ impl Outcomes {
     }
 }
 
-/// Groups the CPUs of this many such machines by transfers of lines.
+/// Groups the CPUs of this many such hosts by transfers of lines.
 pub fn grouped(guest: Guest, trials: usize, seed: u64) -> Outcomes {
     over(trials, seed, |_, rng, told: &mut Outcomes| {
         let partitions = guest.kind.partitions(guest.cpus);

@@ -77,7 +77,7 @@ pub fn prometheus(outcomes: &[Outcome]) -> String {
         "Start time of the checked run.",
         outcomes.iter().filter_map(|one| Some((vec![host(one)], one.background.started_s?))),
     );
-    // What could not be read has no findings, and no machine.
+    // What could not be read has no findings, and no host.
     let read = || outcomes.iter().filter(|one| !one.background.assay.is_empty());
     all.gauge(
         "assay_run_info",

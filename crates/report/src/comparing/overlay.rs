@@ -1,4 +1,4 @@
-//! Work over CPU%, of two machines on one another.
+//! Work over CPU%, of two hosts on one another.
 
 use super::{column, right};
 use crate::block::{Axis, Block, Callout, Cell, Chart, ChartKind, Line, LinePoint, Section, Table};

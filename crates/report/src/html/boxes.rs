@@ -1,4 +1,4 @@
-//! The machine as boxes in boxes.
+//! The host as boxes in boxes.
 
 use askama::Template;
 

@@ -12,6 +12,7 @@ use super::text::filters;
 use super::topics::{Part, Topic, parts};
 use super::{EARLY, SCRIPT, STYLE, policy, verdict};
 use crate::block::{Block, CheckMark, FINDINGS, Report};
+use crate::screen::Screen;
 use model::Severity;
 
 #[derive(Template)]
@@ -51,7 +52,8 @@ impl<'a> Page<'a> {
     pub fn new(report: &'a Report) -> Page<'a> {
         let (grouped, alone): (Vec<Part>, Vec<Part>) =
             parts(report).into_iter().partition(|part| part.topic.is_some());
-        let mut groups: Vec<Group> = alone.into_iter().map(Group::alone).collect();
+        let mut groups: Vec<Group> =
+            alone.into_iter().map(|part| Group::alone(part, report.screen.as_ref())).collect();
         let mut grouped = grouped.into_iter().peekable();
         for topic in Topic::ALL {
             let mut own: Vec<Part> = Vec::new();
@@ -85,7 +87,7 @@ impl<'a> Page<'a> {
         self.report.checks.iter().filter(|check| check.mark == CheckMark::Good).count()
     }
 
-    /// The style sheet, scripts and JSON: not machine text, or without any character of markup.
+    /// The style sheet, scripts and JSON: not host text, or without any character of markup.
     fn style(&self) -> &'static str {
         STYLE
     }
@@ -120,8 +122,9 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> Group<'a> {
-    fn alone(part: Part<'a>) -> Group<'a> {
-        let (hint, count) = if part.id == FINDINGS { findings(&part.blocks) } else { Default::default() };
+    fn alone(part: Part<'a>, screen: Option<&Screen>) -> Group<'a> {
+        let (hint, count) =
+            if part.id == FINDINGS { findings(&part.blocks, screen) } else { Default::default() };
         let items = Item::all(part.blocks, false);
         let fold = Fold {
             id: Cow::Borrowed(""),
@@ -193,20 +196,28 @@ fn size(blocks: &[Cow<Block>]) -> String {
     both.map(|(count, one)| counted(count, one)).collect::<Vec<_>>().join(", ")
 }
 
-/// `1 problem, 4 warnings, 2 notes`, and `5 + 2` for the sidebar.
-fn findings(blocks: &[Cow<Block>]) -> (String, (String, &'static str)) {
+/// `1 problem, 4 warnings, 2 notes`, as the first screen counts them, and `5 + 2` for the sidebar.
+fn findings(blocks: &[Cow<Block>], screen: Option<&Screen>) -> (String, (String, &'static str)) {
     let all = || {
         blocks.iter().flat_map(|block| match block.as_ref() {
             Block::Findings(findings) => findings.as_slice(),
             _ => &[],
         })
     };
-    let counts = [Severity::Problem, Severity::Warning, Severity::Note]
-        .map(|severity| (severity, all().filter(|finding| finding.severity == severity).count()));
+    let count = |severity: Severity| match screen {
+        Some(screen) => screen.count(severity),
+        None => all().filter(|finding| finding.severity == severity).count(),
+    };
+    let counts = [Severity::Problem, Severity::Warning, Severity::Note].map(|own| (own, count(own)));
     let words = counts
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(severity, count)| counted(*count, verdict::severity(*severity).1));
+    let mut words = words.collect::<Vec<_>>().join(", ");
+    // Findings of one cause share a line of the first screen.
+    if counts.iter().map(|(_, count)| count).sum::<usize>() < all().count() {
+        words.push_str(&format!(" in {} findings", all().count()));
+    }
     let [problems, warnings, notes] = counts.map(|(_, count)| count);
     let class = if problems > 0 { "bad" } else { "care" };
     let short = match (problems + warnings, notes) {
@@ -215,5 +226,5 @@ fn findings(blocks: &[Cow<Block>]) -> (String, (String, &'static str)) {
         (graver, 0) => (graver.to_string(), class),
         (graver, notes) => (format!("{graver} + {notes}"), class),
     };
-    (words.collect::<Vec<_>>().join(", "), short)
+    (words, short)
 }

@@ -1,4 +1,4 @@
-//! Text on its way into the page: each place has its own way to be escaped, and machines name
+//! Text on its way into the page: each place has its own way to be escaped, and hosts name
 //! themselves as they like.
 
 use crate::plain::plain;
@@ -8,7 +8,7 @@ use crate::svg::escaped;
 pub mod filters {
     use askama::{Result, Values};
 
-    /// Text from a machine; the template escapes the answer for HTML.
+    /// Text from a host; the template escapes the answer for HTML.
     #[askama::filter_fn]
     pub fn plain(text: &str, _: &dyn Values, max: usize) -> Result<String> {
         Ok(crate::plain::plain(text, max))

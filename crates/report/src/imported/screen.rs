@@ -164,7 +164,7 @@ fn of_several_values(one: &Imported, shown: &[Row]) -> Option<String> {
 /// Fewer values have no interval.
 const MIN_INTERVAL_VALUES: usize = 5;
 
-/// Host, tool and the machine as the file describes it; cut-off texts lose their mark.
+/// Host, tool and the host as the file describes it; cut-off texts lose their mark.
 fn about(one: &Imported) -> Vec<HostPart> {
     let mut parts = vec![HostPart::needed(match one.host.as_str() {
         UNNAMED => "unnamed host".to_string(),

@@ -22,14 +22,14 @@ const DATES: [&str; 2] = ["ran", "tested"];
 const MIN_REPETITIONS: usize = 3;
 
 /// A file's folder, and its name without the number of a repetition: `out-run3.txt` is `out-.txt`.
-/// Other numbers may be a machine's, a kernel's or an address.
+/// Other numbers may be a host's, a kernel's or an address.
 fn called(path: &str) -> (&str, String) {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     (folder, uncounted(name))
 }
 
 /// Whether all are the same tool's results of one host in the same settings: repetitions. Files
-/// that are called otherwise may be of different machines.
+/// that are called otherwise may be of different hosts.
 pub fn are_repetitions(paths: &[&str], all: &[&Imported]) -> bool {
     if paths.iter().any(|path| called(path) != called(paths[0])) {
         return false;
@@ -127,7 +127,7 @@ fn shown_name(one: &Imported, name: &str) -> String {
     }
 }
 
-/// Runs of one machine beside each other.
+/// Runs of one host beside each other.
 pub fn repeated(group: &Repeats) -> Table {
     let row = |row: &import::repeats::Row| {
         vec![

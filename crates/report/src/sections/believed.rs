@@ -145,7 +145,7 @@ fn llc_words(machine: &Machine) -> String {
     distances::words(&sets)
 }
 
-/// Both views of a machine's CPUs as a drawing.
+/// Both views of a host's CPUs as a drawing.
 pub fn drawn(views: &Views) -> Tiles {
     let columns = views.cpus.iter().map(u32::to_string).collect();
     Tiles { of: "CPU".into(), columns, rows: views.group_numbers() }

@@ -63,7 +63,7 @@ fn rank(name: &str) -> usize {
     PLACES.iter().position(|place| *place == name).unwrap_or(PLACES.len())
 }
 
-/// Whether tasks of a case meet each other: two of them at least, alone on the machine.
+/// Whether tasks of a case meet each other: two of them at least, alone on the host.
 fn meets(case: &Case) -> bool {
     case.placement.seats.len() > 1
         && case.placement.beside == Beside::Idle

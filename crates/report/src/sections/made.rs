@@ -45,7 +45,7 @@ pub fn bandwidth() -> Metric {
 /// What was measured at one point of a case: metric and value.
 pub type Measured<'a> = (Params, &'a [(&'a str, f64)]);
 
-/// A benchmark of this view, its cases with what was measured of each, on a machine of `cpus` CPUs.
+/// A benchmark of this view, its cases with what was measured of each, on a host of `cpus` CPUs.
 pub struct Made {
     pub view: View,
     pub metrics: Vec<Metric>,

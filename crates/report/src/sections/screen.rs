@@ -95,7 +95,7 @@ fn host(diagnosis: &Diagnosis) -> Vec<HostPart> {
     parts
 }
 
-/// What a machine is: guest or not, CPUs, memory, kernel.
+/// What a host is: guest or not, CPUs, memory, kernel.
 pub(crate) fn about(machine: &Machine) -> Vec<HostPart> {
     let mut parts = Vec::new();
     parts.extend(match &machine.hypervisor {

@@ -130,7 +130,7 @@ mod tests {
     use diagnose::reference::References;
     use model::{Beside, CpuSet, View};
 
-    /// A call that takes 100 ns alone, on CPU 0 of a machine whose CPU 0 has this sibling or none.
+    /// A call that takes 100 ns alone, on CPU 0 of a host whose CPU 0 has this sibling or none.
     fn made(beside: u32, same: f64, spinner: f64, off: Option<f64>) -> Diagnosis {
         let at = |ns: f64| [("latency", ns)];
         let neighbour = |kind: Beside| {

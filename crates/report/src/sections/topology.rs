@@ -16,7 +16,7 @@ struct Place {
     core: Option<usize>,
 }
 
-/// The places of all CPUs of a machine.
+/// The places of all CPUs of a host.
 pub struct Places(BTreeMap<u32, Place>);
 
 impl Places {

@@ -86,7 +86,7 @@ pub fn titled(metric: &Metric) -> String {
     if title.starts_with(unit) || says_rate { title.to_string() } else { format!("{title}, {unit}") }
 }
 
-/// One row for all that this machine does not have of a kind, and one for what there was no time or
+/// One row for all that this host does not have of a kind, and one for what there was no time or
 /// memory for.
 fn absent_rows(title: &Title, words: &str, cases: &[&Planned]) -> Vec<Vec<Cell>> {
     let is_cut = |why: &str| why.starts_with("budget") || why.starts_with("memory:");

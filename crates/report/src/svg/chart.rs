@@ -59,7 +59,7 @@ impl Drawing {
     }
 }
 
-/// A text of a machine as it may stand in an element or in an attribute.
+/// A text of a host as it may stand in an element or in an attribute.
 fn safe(text: &str, max: usize) -> String {
     escaped(&plain(text, max))
 }

@@ -1,4 +1,4 @@
-//! Marks on a map's cells: the best, what is as good, the machine's own setting.
+//! Marks on a map's cells: the best, what is as good, the host's own setting.
 
 use super::canvas::Canvas;
 use super::layout::Layout;

@@ -1,4 +1,4 @@
-//! The signs of a map: the best, what is as good, the machine's own setting.
+//! The signs of a map: the best, what is as good, the host's own setting.
 
 use super::canvas::{Canvas, INK, PAPER, short};
 

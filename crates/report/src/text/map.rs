@@ -30,7 +30,7 @@ pub fn render(chart: &Chart, style: Style) -> String {
     out
 }
 
-/// The best, as good, the machine's own setting, a gap.
+/// The best, as good, the host's own setting, a gap.
 fn signs(style: Style) -> [&'static str; 4] {
     if style.unicode { ["*", "·", "o", "–"] } else { ["*", ".", "o", "-"] }
 }

@@ -1,4 +1,4 @@
-//! The tree of a machine as nested boxes, folded until it fits.
+//! The tree of a host as nested boxes, folded until it fits.
 
 use diagnose::words::counted;
 use std::collections::BTreeSet;

@@ -15,7 +15,7 @@ use super::network;
 /// Foreign strings are cut at this many characters.
 const LONGEST: usize = 240;
 
-/// A machine that contradicts itself more often is not described better by more words.
+/// A host that contradicts itself more often is not described better by more words.
 const REMARKS: usize = 24;
 
 /// Column where the facts begin.

@@ -25,7 +25,7 @@ pub(super) fn own(snapshot: &Snapshot, members: &BTreeMap<String, String>) -> Ve
     let cpus = if has_folders { CPUS } else { of(&[CPUS, "/proc/cpuinfo"]) };
     let has_topology = snapshot.below(CPUS).any(|(path, _)| path.contains("/topology/"));
     let sockets = if has_topology { CPUS } else { "/proc/cpuinfo" };
-    // As many as there are folders: of nodes that claim each other's CPUs the machine makes one.
+    // As many as there are folders: of nodes that claim each other's CPUs the host makes one.
     let folders = snapshot.text(ids::probe::FOLDERS_NODE).and_then(CpuSet::parse_list);
     let nodes = folders.map(|folders| folders.len()).filter(|count| *count > 0).or(summary.numa_nodes);
     let memory = machine.memory.total_bytes.map(|bytes| bytes.to_string());

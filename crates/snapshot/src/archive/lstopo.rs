@@ -13,7 +13,7 @@ use machine::archive::Subject;
 
 pub(super) const TOOL: Tool = Tool { name: "lstopo", file: "lstopo --of xml", knows, read };
 
-/// Objects of a topology; the largest machine has some ten thousand.
+/// Objects of a topology; the largest host has some ten thousand.
 const MAX_OBJECTS: usize = 1 << 20;
 
 /// Whether it is the start of one, whatever became of the rest.

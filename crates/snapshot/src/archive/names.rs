@@ -1,4 +1,4 @@
-//! `uname -a` and `hostname`: whose kernel and whose machine it is.
+//! `uname -a` and `hostname`: whose kernel and whose host it is.
 
 use super::Tool;
 use super::reported::Reported;

@@ -1,4 +1,4 @@
-//! What a tool reports about a machine, in the words of /proc and /sys.
+//! What a tool reports about a host, in the words of /proc and /sys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Reported {
         self.files.insert(path.to_string(), Entry::Text(text));
     }
 
-    /// Whether it reports more than any machine has; it is then left out.
+    /// Whether it reports more than any host has; it is then left out.
     pub fn is_too_much(&self) -> bool {
         self.told_bytes > MAX_BYTES
     }

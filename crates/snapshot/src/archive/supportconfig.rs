@@ -15,7 +15,7 @@ use crate::tree::Tree;
 
 pub(super) const LAYOUT: Layout = Layout { name: "supportconfig", sign: "basic-environment.txt", open };
 
-/// Files with sections about the machine.
+/// Files with sections about the host.
 pub(super) const FILES: &[&str] = &[
     "basic-environment.txt",
     "boot.txt",

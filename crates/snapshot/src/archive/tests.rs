@@ -1,4 +1,4 @@
-//! Archives of each kind, made of one machine, against the machine in its folder; and hostile ones
+//! Archives of each kind, made of one host, against the host in its folder; and hostile ones
 //! (`hostile`), contradictions (`apart`), and what tools printed on a real host (`printed`).
 
 use std::fs;
@@ -11,7 +11,7 @@ mod apart;
 mod hostile;
 mod printed;
 
-/// A machine of two sockets with two cores of two threads each, by the files of its kernel.
+/// A host of two sockets with two cores of two threads each, by the files of its kernel.
 fn made() -> Vec<(String, String)> {
     let mut files = vec![
         ("/proc/version".to_string(), "Linux version 6.1.0-13-amd64 (x@y) #1 SMP Debian".to_string()),
@@ -120,7 +120,7 @@ impl Made {
     }
 }
 
-/// The files of a machine below a folder of the archive's own.
+/// The files of a host below a folder of the archive's own.
 fn tree(folder: &str, files: &[(String, String)]) -> Made {
     let mut made = Made::default();
     made.entry(&format!("{folder}/"), b'5', "", b"");
@@ -159,7 +159,7 @@ fn machine_of(bytes: &[u8]) -> Machine {
     Machine::from(&snapshot)
 }
 
-/// The same machine, wherever it was read from.
+/// The same host, wherever it was read from.
 fn plain(machine: &Machine) -> Machine {
     Machine { archive: None, ..machine.clone() }
 }
@@ -179,7 +179,7 @@ fn write(root: &Path, path: &str, text: &str) {
     fs::write(path, text).expect("writes");
 }
 
-/// What lscpu and numactl print of the made machine.
+/// What lscpu and numactl print of the made host.
 const LSCPU: &str = "Architecture:          x86_64\nCPU(s):                8\nOn-line CPU(s) list:   0-7\n\
     Thread(s) per core:    2\nCore(s) per socket:    2\nSocket(s):             2\nNUMA node(s):          2\n\
     Vendor ID:             GenuineIntel\nModel name:            Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz\n\
@@ -188,7 +188,7 @@ const NUMACTL: &str = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1 4 5\nnode 0 si
     node 1 cpus: 2 3 6 7\nnode 1 size: 96191 MB\nnode 1 free: 1 MB\nnode distances:\nnode   0   1 \n  0:  10  21 \n  1:  21  10 \n";
 const UNAME: &str = "Linux db7 6.1.0-13-amd64 #1 SMP PREEMPT_DYNAMIC Debian x86_64 GNU/Linux\n";
 
-/// A sosreport of the made machine, with its link in the top folder.
+/// A sosreport of the made host, with its link in the top folder.
 fn sosreport(printout: &str) -> Made {
     let mut made = tree("sosreport-db7-2026-11-29-abcdefg", &made());
     let top = |file: &str| format!("sosreport-db7-2026-11-29-abcdefg/{file}");

@@ -373,7 +373,7 @@ fn any_text_is_read() {
     }
 }
 
-/// What is below a directory of this machine is found, whatever it is.
+/// What is below a directory of this host is found, whatever it is.
 #[test]
 fn this_machine() {
     let text = reader::describe(Path::new("/"), &reader::Subject::Directory { path: "/proc", number: None });

@@ -1,4 +1,4 @@
-//! This machine, and trees of machines that no one has here.
+//! This host, and trees of hosts that no one has here.
 
 use std::os::unix::fs::symlink;
 
@@ -27,7 +27,7 @@ const NOTHING: KernelQueries = KernelQueries { backing: &|_| None, claimed: &|_|
 
 #[test]
 fn a_mounted_device_has_a_user() {
-    // Whatever this machine runs on, if known.
+    // Whatever this host runs on, if known.
     let table = fs::read_to_string("/proc/self/mountinfo").expect("readable");
     let root = mounted(&table).into_iter().find(|(_, source, _)| node(Path::new(source)).is_ok());
     if let Some((_, source, point)) = root {
@@ -161,7 +161,7 @@ fn what_has_no_identity_is_like_nothing_else() {
     tree.disk("two", "8:16", &nothing);
     tree.mount("8:0", "/dev/one");
     tree.only("two", &[]);
-    // Two controllers' namespaces have one serial of the controller, and what a machine's owner
+    // Two controllers' namespaces have one serial of the controller, and what a host's owner
     // chose may be chosen twice.
     tree.disk("three", "8:32", &[("device/serial", "controller"), ("serial", "mine"), ("size", "7")]);
     tree.disk("four", "8:48", &[("device/serial", "controller"), ("serial", "mine"), ("size", "8")]);

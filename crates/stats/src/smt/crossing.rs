@@ -1,11 +1,11 @@
-//! Where the curves of two machines cross.
+//! Where the curves of two hosts cross.
 
 use super::super::bootstrap::Resampling;
 use super::super::order::{Interval, median, quantile_of_sorted};
 use super::curve::{at, expanded};
 use super::{Curve, Point};
 
-/// Fewer passes of either machine give no interval of a crossing: that of three held the truth in
+/// Fewer passes of either host give no interval of a crossing: that of three held the truth in
 /// 88 % (docs/method/smt.md).
 const PASSES_FOR_INTERVAL: usize = 5;
 /// Least share of resampled pairs of curves that cross there; else they may not cross at all.
@@ -51,7 +51,7 @@ struct AtShare {
     surely: Option<bool>,
 }
 
-/// Compares two machines' curves, in the same unit of work (and scaled to one clock by
+/// Compares two hosts' curves, in the same unit of work (and scaled to one clock by
 /// [`Curve::scaled`] where wanted). `None` where they have no CPU% in common.
 pub fn crossing(first: &Curve, second: &Curve) -> Option<Crossing> {
     let ends = |curve: &Curve| Some((curve.points.first()?.share, curve.points.last()?.share));
@@ -125,7 +125,7 @@ fn surely(first: &Curve, second: &Curve, share: f64) -> Option<bool> {
 /// Levels of a curve by CPU%, and its work at each.
 type Vertices = Vec<(f64, f64)>;
 
-/// The interval of each crossing: the passes of either machine are drawn anew, a pass with all its
+/// The interval of each crossing: the passes of either host are drawn anew, a pass with all its
 /// levels.
 fn intervals(first: &Curve, second: &Curve, found: &mut [Cross]) {
     let passes = |curve: &Curve| curve.points.iter().map(|point| point.passes.len()).min().unwrap_or(0);

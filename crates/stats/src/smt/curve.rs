@@ -45,7 +45,7 @@ impl Point {
     }
 }
 
-/// Levels of one kind of work on one machine and placement, by rising CPU%, joined by straight
+/// Levels of one kind of work on one host and placement, by rising CPU%, joined by straight
 /// lines from nothing at 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
@@ -63,7 +63,7 @@ pub struct Gap {
     pub interval: Option<Interval>,
 }
 
-/// What the machine can do, in work per second.
+/// What the host can do, in work per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
     /// The most that was measured (`W_max`), its interval, and at which CPU%.
@@ -145,7 +145,7 @@ impl Curve {
         attainment(&self.vertices())
     }
 
-    /// Performance for each per cent of CPU, at each level, with CPU%: constant on a machine that
+    /// Performance for each per cent of CPU, at each level, with CPU%: constant on a host that
     /// CPU% describes.
     pub fn per_percent(&self) -> Vec<(f64, f64)> {
         self.vertices()
@@ -251,7 +251,7 @@ impl Curve {
 }
 
 /// The interval of a share, widened to hold it, and else not above 1. A share of its own may be a
-/// little above 1: so may the CPU% of a full machine be read.
+/// little above 1: so may the CPU% of a full host be read.
 fn holding(found: Interval, share: f64) -> Interval {
     Interval { low: found.low.min(share), high: found.high.min(1.0).max(share) }
 }
@@ -307,7 +307,7 @@ pub(super) fn at(vertices: &[(f64, f64)], x: f64) -> Option<f64> {
     }
 }
 
-/// Attainment at CPU% `u` of a machine whose scheduler takes idle cores first: one sibling of every
+/// Attainment at CPU% `u` of a host whose scheduler takes idle cores first: one sibling of every
 /// core up to `u = 1/threads`, then the others. `turbo` is the clock while one sibling a core is
 /// busy over the clock with all; it goes in a straight line to 1 between. 1 and two threads: `2u /
 /// s`, then `1/s + (2u - 1)(1 - 1/s)`.

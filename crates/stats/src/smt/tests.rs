@@ -269,7 +269,7 @@ fn curves_of_smt_bend_and_others_do_not() {
     assert_eq!(Point::of(vec![Pass { share: f64::NAN, performance: 1.0 }]), None);
 }
 
-/// Idle time is read a moment before or after the work: a full machine shows a little more than
+/// Idle time is read a moment before or after the work: a full host shows a little more than
 /// 100 %, and any other rubbish of a file is no reason to end.
 #[test]
 fn cpu_percent_above_100_is_no_end_of_the_program() {

@@ -39,7 +39,7 @@ pub struct StatReading {
     pub cpus: Vec<(u32, Ticks)>,
 }
 
-/// No machine has such numbers of CPUs: a damaged file must not make one.
+/// No host has such numbers of CPUs: a damaged file must not make one.
 const HIGHEST_CPU: u32 = 1 << 16;
 
 /// Takes lines, gives looks. A copy begins at its line `cpu `, with the time before it if there is

@@ -242,7 +242,7 @@ fn error_of(share: f64, units: f64) -> f64 {
     ((share * (1.0 - share) / units) + (0.5 / units).powi(2)).sqrt()
 }
 
-/// Cores whose clock was not measured, on a machine that clocks up to `turbo` times higher (from 1)
+/// Cores whose clock was not measured, on a host that clocks up to `turbo` times higher (from 1)
 /// while few cores are busy: between 1 and that; the middle falls in a straight line with the share
 /// of cores that are busy.
 pub fn clocked_up_to(cores: &mut [CoreUse], turbo: f64) {
@@ -265,7 +265,7 @@ pub struct Used {
 /// How many more units of the present load fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Further {
-    /// What CPU% suggests; `None` of an idle machine.
+    /// What CPU% suggests; `None` of an idle host.
     pub naive: Option<f64>,
     pub real: Option<Bounds>,
 }
@@ -286,7 +286,7 @@ pub fn used(cores: &[CoreUse], s: Yield) -> Option<Used> {
 }
 
 impl Used {
-    /// To how many times today's the work can grow, by CPU%; `None` of an idle machine.
+    /// To how many times today's the work can grow, by CPU%; `None` of an idle host.
     pub fn growth_naive(&self) -> Option<f64> {
         (self.naive > 0.0).then(|| 1.0 / self.naive)
     }

@@ -189,7 +189,7 @@ impl Core {
                 *tally.backwards.entry(*cpu).or_default() += 1;
                 sound = false;
             }
-            // A look may come late, and a tick be charged late: more than that is another machine
+            // A look may come late, and a tick be charged late: more than that is another host
             // or boot.
             if grown.busy_s > 2.0 * step.seconds() + 3.0 * step.tick_s {
                 *tally.jumped.entry(*cpu).or_default() += 1;

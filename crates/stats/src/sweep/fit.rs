@@ -1,4 +1,4 @@
-//! Levels of cells with the machine's drift taken out: `ln value = cell + drift(time) + noise`. A
+//! Levels of cells with the host's drift taken out: `ln value = cell + drift(time) + noise`. A
 //! cell is one combination of settings.
 //!
 //! Least squares, with terms of the drift chosen one at a time (a slope, a bend, a step) as long as

@@ -9,7 +9,7 @@ use model::{Fact, Finding};
 /// The same calls by one task: what a pipe costs without anyone to be woken.
 pub const ALONE: &str = "pipe";
 
-/// A row is odd from this ratio of ratios on: between five real machines of several CPUs
+/// A row is odd from this ratio of ratios on: between five real hosts of several CPUs
 /// (`../shared/fixtures/results/unixbench`, ten pairs) two rows of like calls by one task, Pipe
 /// Throughput and System Call Overhead, lie 1.02 to 1.47 apart.
 const APART: f64 = 1.5;
@@ -21,7 +21,7 @@ const MIN_ROWS: usize = 6;
 /// group.
 const OUTLIER_ERRORS: f64 = 5.0;
 
-/// The scatter that a group is given at least, ln: that of single scores between equal machines.
+/// The scatter that a group is given at least, ln: that of single scores between equal hosts.
 const MIN_SCATTER: f64 = 0.05;
 
 /// MAD to standard deviation of a normal distribution.

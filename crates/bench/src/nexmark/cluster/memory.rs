@@ -80,7 +80,7 @@ impl Sizes {
 /// Memory of a cluster with this many slots, bytes.
 pub fn memory(slots: usize, windows: bool) -> u64 {
     let sizes = Sizes::of(slots, windows);
-    // The Java machine also takes memory for its code and threads: 200 MiB in both.
+    // The Java host also takes memory for its code and threads: 200 MiB in both.
     let taskmanager = sizes.heap + sizes.managed + sizes.direct() + METASPACE + OVERHEAD;
     ((JOBMANAGER_HEAP + METASPACE + OVERHEAD + taskmanager + 400) as u64) << 20
 }

@@ -1,4 +1,4 @@
-//! The same report from a machine that tries to be more than text.
+//! The same report from a host that tries to be more than text.
 
 use model::{Better, Fact, Verdict, VerdictKind};
 use report::block::{

@@ -23,7 +23,7 @@ struct Made {
     points: Vec<(Params, Vec<(&'static str, f64)>)>,
 }
 
-/// A machine of two packages with `cores` cores and two threads each, four cores to an L3, and what
+/// A host of two packages with `cores` cores and two threads each, four cores to an L3, and what
 /// it gave.
 pub fn report(cores: u32) -> Report {
     compose(&diagnose(run(cores))).expect("a report")
@@ -242,7 +242,7 @@ fn sources() -> Vec<Made> {
     all
 }
 
-/// Each pair once; of large machines those that lie near and some others.
+/// Each pair once; of large hosts those that lie near and some others.
 fn pairs(cores: u32) -> Made {
     let cpus = 4 * cores;
     let place = |cpu: u32| (cpu % (2 * cores), cpu % (2 * cores) / 4, cpu % (2 * cores) / cores);

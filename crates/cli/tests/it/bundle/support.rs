@@ -22,7 +22,7 @@ fn finding_assay(mut command: Command) -> Command {
     command
 }
 
-/// The machine's own JSON among what was printed.
+/// The host's own JSON among what was printed.
 fn machine_in(text: &str) -> Value {
     let begin = text.find("\n{\n").map_or(0, |at| at + 1);
     let mut found = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();

@@ -1,4 +1,4 @@
-//! The Ansible role: on this machine with invented samples, and by ssh on hosts without Python.
+//! The Ansible role: on this host with invented samples, and by ssh on hosts without Python.
 
 use std::fs;
 use std::path::PathBuf;

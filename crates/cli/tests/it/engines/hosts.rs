@@ -1,6 +1,6 @@
 //! Hosts of a fleet on this machine: namespaces, each with a name, a boot and an sshd of its own.
 //!
-//! What others do on this machine meanwhile is hidden from them: /proc/stat stands still in them,
+//! What others do on this host meanwhile is hidden from them: /proc/stat stands still in them,
 //! and there is no pressure. So a run is not rejected for it, and says that it cannot tell.
 
 use std::fs;
@@ -16,7 +16,7 @@ use crate::host::{Group, is_root, works};
 /// Quota and period of a control group, in microseconds.
 pub type Quota = Option<(u64, u64)>;
 
-/// A port of this machine that nobody has.
+/// A port of this host that nobody has.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
@@ -32,7 +32,7 @@ pub fn impossible() -> Option<&'static str> {
     }
 }
 
-/// A group whose tasks come before those of others on this machine, with a quota or without.
+/// A group whose tasks come before those of others on this host, with a quota or without.
 pub fn group(quota: Quota) -> Result<Group, String> {
     let group = Group::new("cpu", &[("cpu.shares", &262_144)])?;
     if let Some((quota, period)) = quota {

@@ -55,7 +55,7 @@ fn reframe_test_fails_for_rejected_alone() {
     assert!(result == "pass" && figures == ["generic:default:a"], "{result} {why} {figures:?}");
 }
 
-/// All figures are exported but those that others disturbed, whatever this machine does meanwhile.
+/// All figures are exported but those that others disturbed, whatever this host does meanwhile.
 #[test]
 #[ignore = "make fleet"]
 fn real_reframe_exports_nothing_rejected() {
@@ -71,7 +71,7 @@ fn real_reframe_exports_nothing_rejected() {
     let usable = known.iter().filter(|one| one["verdict"] != "rejected" && !one["value"].is_null()).count();
     match result.as_str() {
         "pass" => assert_eq!(figures.len(), usable, "{figures:?} of {known:?}: {}", ended.out),
-        // Others had this machine.
+        // Others had this host.
         _ => assert!(why.contains("nothing valid was measured"), "{why}: {}", ended.out),
     }
 }

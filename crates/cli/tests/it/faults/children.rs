@@ -41,7 +41,7 @@ impl Outcome {
 /// Runs a planted fault together with the core's clock; all that must hold whatever the fault is is
 /// checked here.
 fn beside_a_healthy_case(fault: &str, dir: &Path) -> Outcome {
-    // On a busy machine a healthy visit takes long, too: where nothing hangs no limit is near.
+    // On a busy host a healthy visit takes long, too: where nothing hangs no limit is near.
     let limit = if fault == "selftest.hang" { 6 } else { 60 };
     let tree = quiet_tree();
     let mark = unique();
@@ -49,7 +49,7 @@ fn beside_a_healthy_case(fault: &str, dir: &Path) -> Outcome {
         format!("--quick --only {fault} --only cpu.clock --visit-limit {limit}s --force --budget 30s");
     let mut command = run_into(dir, &words);
     let ended = end(command.arg("--root").arg(tree.root()).env("ASSAY_TEST", &mark));
-    // Others may make this machine's numbers scatter; they cannot make them disappear.
+    // Others may make this host's numbers scatter; they cannot make them disappear.
     ended.measured().says(&[fault, "saved"]);
     nothing_left_running(&mark);
     is_tidy(dir);

@@ -187,7 +187,7 @@ fn killed_at_random_moments_a_run_loses_one_visit_at_most_and_leaves_nothing_run
     let visits = done.len();
     done.dedup();
     assert_eq!(done.len(), visits, "a visit was made twice");
-    // On a busy machine there is no time for some.
+    // On a busy host there is no time for some.
     let fine =
         |reason: &model::Reason| matches!(reason, model::Reason::Skipped(why) if why.starts_with("budget"));
     assert!(run.visits.iter().all(|visit| visit.reason.as_ref().is_none_or(fine)), "{:?}", run.visits);

@@ -84,7 +84,7 @@ fn files_without_an_end_are_not_read_to_it() {
     fs::File::create(&zeros).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
     refused(&zeros, &["not the header of a run"]);
     on_file("diagnose", Path::new("/dev/zero"), "").expect(3).says(&["is a device"]);
-    // A crash of the machine may leave zeros behind good lines.
+    // A crash of the host may leave zeros behind good lines.
     let mut good = Lines::text(&lines.lines[..5]).into_bytes();
     good.extend([0; 4096]);
     let run = read(&lines.write("tail", good));

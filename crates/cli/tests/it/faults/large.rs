@@ -295,7 +295,7 @@ fn what_is_no_file_is_refused() {
             command.args(verb.split_whitespace()).arg(path);
             end(&mut command).expect(3).says(&[words]);
         }
-        // Folders hold runs there, specs, or a machine.
+        // Folders hold runs there, specs, or a host.
         if path != dir.path() {
             for verb in ["peers", "trend", "summary", "machine --root"] {
                 let mut command = crate::assay();

@@ -147,7 +147,7 @@ fn with_one_cpu(test: &str, cpu: u32, confine: &dyn Fn(&Command) -> Command) {
         let placement = case["case"]["placement"]["name"].as_str().expect("a name").to_string();
         (placement, case["unmet"].as_str().unwrap_or("").to_string())
     };
-    // Two spinners never share a CPU, on any machine.
+    // Two spinners never share a CPU, on any host.
     let spins = |case: &&Value| case["case"]["bench"] == "ipc.shared-memory";
     let cause = format!("only CPU {cpu} may be used here (affinity or cpuset)");
     let mut skipped_pairs = 0;

@@ -20,7 +20,7 @@ fn tree_of(packages: u32, cores: u32) -> Tree {
     tree
 }
 
-/// Saves what can be known of the tree's machine.
+/// Saves what can be known of the tree's host.
 fn save(tree: &Tree, file: &Path) {
     let mut command = crate::assay();
     command.args(["machine", "--json", "--root"]).arg(tree.root()).arg("--save").arg(file);

@@ -28,7 +28,7 @@ fn finished() -> Finished {
 }
 
 impl Finished {
-    /// A command of every kind: what only prints, what reads the machine, what reads files, what
+    /// A command of every kind: what only prints, what reads the host, what reads files, what
     /// measures. `@FILE` is the run, `@OUT` a folder.
     fn verbs(&self) -> Vec<Command> {
         const VERBS: [&str; 18] = [
@@ -274,7 +274,7 @@ fn closed_streams_without_a_null_device() {
     let finished = finished();
     for closing in ["", " >&-", " <&- >&- 2>&-"] {
         for command in finished.verbs() {
-            // On a machine that is not quiet a run has nothing to trust.
+            // On a host that is not quiet a run has nothing to trust.
             let measures = command.get_args().next().is_some_and(|verb| verb == "run");
             let mut hidden = wrapped(&["unshare", "-m", "sh", "-c", &format!("{hide}{closing}")], &command);
             let ended = end(&mut hidden);

@@ -151,7 +151,7 @@ fn repetitions_have_n_and_their_spread() {
         command.env("COLUMNS", "80").env("LC_ALL", "C.UTF-8");
         String::from_utf8(command.output().expect("assay runs").stdout).expect("UTF-8")
     };
-    // What is called otherwise may be another machine's.
+    // What is called otherwise may be another host's.
     for names in [
         ["alpha.txt", "beta.txt", "gamma.txt"],
         ["node1.txt", "node2.txt", "node3.txt"],

@@ -1,5 +1,5 @@
 //! `assay machine --root ARCHIVE`: archives made at test time of recorded machines, against the
-//! same machines as they were before.
+//! same hosts as they were before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ fn what_sources_say_against_each_other_is_on_the_screen() {
     assert_ne!(without_archive(found.clone()), found);
 }
 
-/// What is certain stands first, whatever else is not known; and nothing of two machines is judged.
+/// What is certain stands first, whatever else is not known; and nothing of two hosts is judged.
 #[test]
 fn a_certain_problem_is_the_verdict_and_contradictions_deny_one() {
     let made = tempfile::tempdir().expect("a folder");

@@ -354,7 +354,7 @@ fn a_sosreport_has_its_printout() {
     let beside = crate::synthetic::Tree::new();
     beside.file("/dmidecode", &text);
     assert_eq!(machine("--dmi", beside.root())["dimm_verdict"], "balanced");
-    // A link that leads out of the folder would show another machine.
+    // A link that leads out of the folder would show another host.
     let stray = crate::synthetic::Tree::new();
     std::os::unix::fs::symlink(&file, stray.root().join("dmidecode")).expect("links");
     let output = run(&["--dmi", stray.root().to_str().expect("a path")]);

@@ -1,4 +1,4 @@
-//! Snapshots of real machines with their derived and cross-checked truth (not part of this project:
+//! Snapshots of real hosts with their derived and cross-checked truth (not part of this project:
 //! see their README).
 
 use std::collections::BTreeMap;

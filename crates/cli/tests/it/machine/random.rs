@@ -1,4 +1,4 @@
-//! No text, however wrong, may make the reader of machines fail.
+//! No text, however wrong, may make the reader of hosts fail.
 
 use std::collections::BTreeMap;
 

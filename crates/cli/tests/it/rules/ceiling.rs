@@ -35,7 +35,7 @@ fn reads_from_memory(tree: &Tree) -> Case {
 }
 
 /// The published figures of a "cold" file that was a fresh copy: mapped, it was read faster than
-/// the same machine read its memory.
+/// the same host read its memory.
 fn cold_files_at(gb_per_s: f64) -> Edit {
     let mut run = Edit::invented("memory.bandwidth,file.mmap");
     let invented = |bytes: f64| 200.0 / (1.0 + bytes / 1e6).sqrt();

@@ -1,4 +1,4 @@
-//! Clocks, on machines made for it; the invented core clock is 3 GHz.
+//! Clocks, on hosts made for it; the invented core clock is 3 GHz.
 
 use serde_json::json;
 

@@ -18,7 +18,7 @@ pub fn cycles() -> Value {
 }
 
 /// A run of ten visits to one case of this benchmark, every point with values that scatter by
-/// `spread` around its own; on the recorded machine.
+/// `spread` around its own; on the recorded host.
 pub fn crafted(bench: &str, params: Value, metric: Value, points: &[(Value, f64)], spread: f64) -> Edit {
     crafted_in(Edit::invented("selftest.steady"), bench, params, metric, |_| points.to_vec(), spread)
 }

@@ -1,4 +1,4 @@
-//! Runs with invented samples, on machines made for the purpose, changed line by line and judged
+//! Runs with invented samples, on hosts made for the purpose, changed line by line and judged
 //! again.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ impl Edit {
         Edit { _dir: dir, file, lines }
     }
 
-    /// Invented samples of these benchmarks on the recorded machine.
+    /// Invented samples of these benchmarks on the recorded host.
     pub fn invented(only: &str) -> Edit {
         Edit::of(&pretended(only))
     }
@@ -214,7 +214,7 @@ impl Edit {
     }
 }
 
-/// Invented samples of these benchmarks on a machine made for it.
+/// Invented samples of these benchmarks on a host made for it.
 pub fn on(tree: &Tree, only: &str) -> Value {
     Edit::of(&format!("--quick --only {only} --pretend 7 --root {}", tree.root().display())).diagnosed()
 }

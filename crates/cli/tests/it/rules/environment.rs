@@ -31,7 +31,7 @@ fn load(share: f64) -> Case {
     })
 }
 
-/// Others use an eighth of the CPU of one case among five: little of the machine, much of what that
+/// Others use an eighth of the CPU of one case among five: little of the host, much of what that
 /// case had.
 fn load_of_one_case() -> Case {
     let others = ["syscall.getpid", "syscall.read", "syscall.write", "syscall.stat"];

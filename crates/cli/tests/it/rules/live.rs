@@ -1,4 +1,4 @@
-//! Real runs for the rules: below a tree that shows a quiet machine, or one whose counters move.
+//! Real runs for the rules: below a tree that shows a quiet host, or one whose counters move.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,10 +15,10 @@ use crate::runs::{end, quiet_tree, results, run_into, stat, vmstat};
 use crate::synthetic::Tree;
 
 /// A real run, with the quick profile where no other is named, that does not wait for a quiet
-/// machine.
+/// host.
 pub struct Live<'a> {
     words: String,
-    /// What stands for this machine's /proc and /sys; `None`: they themselves.
+    /// What stands for this host's /proc and /sys; `None`: they themselves.
     tree: Option<Tree>,
     code: Option<i32>,
     around: Box<dyn Fn(&Command) -> Command + 'a>,
@@ -44,7 +44,7 @@ impl<'a> Live<'a> {
         RESULTS.get_or_init(|| Live::of("--only selftest.steady").run_while(quiet)).clone()
     }
 
-    /// With what this machine really does in sight.
+    /// With what this host really does in sight.
     pub fn seen(mut self) -> Live<'a> {
         self.tree = None;
         self

@@ -8,7 +8,7 @@ use crate::runs::{findings, recorded};
 
 const REGIONS: u64 = 32;
 
-/// Invented looks at regions of this machine, 18 each: latencies in ns (hopping, scattered,
+/// Invented looks at regions of this host, 18 each: latencies in ns (hopping, scattered,
 /// near) and bandwidth in GB/s by the region and the look, and how much slower by the moment, s.
 fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -> f64) -> Value {
     edited(machine, of, at, json!(null), None).diagnosed()

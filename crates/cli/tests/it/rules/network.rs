@@ -31,7 +31,7 @@ struct Net {
 }
 
 impl Net {
-    /// Between two machines with such cards.
+    /// Between two hosts with such cards.
     fn of(bench: &'static str, rows: Vec<Row>) -> Net {
         let params = json!({"direction": "send"});
         Net { bench, params, rows, local: CARD.into(), remote: Some(there(CARD)), apart: true }

@@ -9,7 +9,7 @@ use crate::runs::findings;
 /// Components of which two hang on memory and three do not.
 const COMPONENTS: &str = "bwaves,lbm,chess,digest,molecules";
 const MEMORY: [&str; 2] = ["rate.bwaves", "rate.lbm"];
-/// The published runs of bwaves on a wrongly filled machine, and after the move, percent of the
+/// The published runs of bwaves on a wrongly filled host, and after the move, percent of the
 /// mean of 16.
 const WRONG: [f64; 5] = [92.0, 92.0, 111.0, 107.0, 98.0];
 const MOVED: [f64; 5] = [99.88, 99.88, 100.46, 99.88, 99.88];

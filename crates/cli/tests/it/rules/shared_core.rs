@@ -6,7 +6,7 @@ use super::edited::{Edit, server};
 use super::{Case, case};
 use crate::runs::{findings, recorded};
 
-/// Invented rows on a machine whose loop of branches takes `cycles` in each visit; windows beside
+/// Invented rows on a host whose loop of branches takes `cycles` in each visit; windows beside
 /// another thread take 1.4 times as long.
 fn fetching(machine: &str, what: &str, cycles: impl Fn(usize) -> f64) -> Case {
     let mut run =

@@ -1,4 +1,4 @@
-//! Busy neighbours: as invented runs have them, costing nothing, and on a machine without SMT.
+//! Busy neighbours: as invented runs have them, costing nothing, and on a host without SMT.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
     });
 }
 
-/// A study of load on the recorded machine of two cores, where two do so many times the work of one
+/// A study of load on the recorded host of two cores, where two do so many times the work of one
 /// at the same CPU%.
 fn two_cores(times: f64) -> Edit {
     let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));

@@ -51,7 +51,7 @@ fn unpacked(folder: &Path, name: &str) -> (TempDir, PathBuf) {
 }
 
 pub fn packages_that_share_a_node() -> Vec<Case> {
-    // Two guests, a machine with a front-side bus, one of four packages, and one of four packages a
+    // Two guests, a host with a front-side bus, one of four packages, and one of four packages a
     // node.
     let names =
         ["linux-amd64-accel", "2pa-pcidomain32bits", "8em64t-2s4c-asymcaches", "16em64t-4s2c2t-offlines"];

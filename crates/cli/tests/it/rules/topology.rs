@@ -1,4 +1,4 @@
-//! Topology as measured beside topology as told: distances and slowdowns given to machines made for
+//! Topology as measured beside topology as told: distances and slowdowns given to hosts made for
 //! it.
 
 use serde_json::{Value, json};

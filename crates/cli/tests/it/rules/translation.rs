@@ -8,7 +8,7 @@ use crate::runs::{findings, recorded};
 
 const SOURCE: &str = "memory.data-source";
 
-/// Invented rows on a machine, with these prices of translation over 256 KiB and over 4 MiB, ns, by
+/// Invented rows on a host, with these prices of translation over 256 KiB and over 4 MiB, ns, by
 /// the pass.
 fn priced(machine: &str, prices: impl Fn(u64) -> [f64; 2], share: f64) -> Case {
     let mut run = Edit::of(&format!("--quick --only {SOURCE} --pretend 7 {machine}"));

@@ -172,7 +172,7 @@ fn a_token_that_can_be_guessed_is_refused_unless_that_is_meant() {
     ]);
     command.args(["--token", "weak", "--to", &format!("127.0.0.1:{}", server.port), "--out"]).arg(out.path());
     let output = command.output().expect("assay runs");
-    // 3: no figure to be believed, on a busy machine.
+    // 3: no figure to be believed, on a busy host.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(
         fs::read_dir(out.path()).expect("readable").count() > 0,

@@ -1,5 +1,5 @@
 //! `assay serve` over ways that are not plain: sockets of both versions, link-local addresses,
-//! datagrams that get lost, a machine without a process to spare. Namespaces are made for a test
+//! datagrams that get lost, a host without a process to spare. Namespaces are made for a test
 //! and taken away again.
 
 use std::collections::BTreeMap;

@@ -105,7 +105,7 @@ pub enum Enough {
 
 impl Enough {
     fn is(self, visits: &[Visit]) -> bool {
-        // Whoever goes on first looks a second long whether the machine is quiet.
+        // Whoever goes on first looks a second long whether the host is quiet.
         let end = visits.last().map_or(0.0, |visit| visit.at_ms + visit.conditions.wall_ms + 1500.0);
         match self {
             Enough::Either(most, ms) => visits.len() >= most || end >= ms,

@@ -40,7 +40,7 @@ pub struct Tally {
     pub not_gone_on_with: u64,
     pub ended_wrongly: u64,
     pub faults: Vec<String>,
-    /// Families, or parts of them, that this machine cannot have.
+    /// Families, or parts of them, that this host cannot have.
     pub skipped: Vec<String>,
 }
 
@@ -226,7 +226,7 @@ pub fn commit() -> String {
     }
 }
 
-/// The machine in a line.
+/// The host in a line.
 pub fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model =

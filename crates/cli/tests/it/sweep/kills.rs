@@ -1,4 +1,4 @@
-//! A few kills of a sweep that turns this machine's own knobs; `make prove` makes two hundred.
+//! A few kills of a sweep that turns this host's own knobs; `make prove` makes two hundred.
 
 use std::time::Duration;
 

@@ -221,7 +221,7 @@ fn a_stopped_watchdog_holds_nobody_up() {
 
 #[test]
 fn a_knob_that_vanishes_fails_its_cells_and_nothing_else() {
-    // On a busy machine the sweep may be over before the file is gone: then once more.
+    // On a busy host the sweep may be over before the file is gone: then once more.
     let vanished = || {
         let (tree, out) = (machine(), tempfile::tempdir().expect("a folder"));
         let running = in_the_middle(&tree, out.path());

@@ -12,7 +12,7 @@ use crate::runs::{
 };
 
 /// Each visit works for some tenths of a second, so that its tasks can be looked at on a loaded
-/// machine, too.
+/// host, too.
 const WORDS: &str = "hackbench --quick --force --param groups=1 --param fds=2 --param loops=20000 --response none --effect 1000 \
                      --knob slice_ns=0.2ms,20ms --knob policy=other,batch";
 

@@ -1,4 +1,4 @@
-//! Values and files of this machine's real kernel that do not take what is asked of them.
+//! Values and files of this host's real kernel that do not take what is asked of them.
 
 use std::path::Path;
 

@@ -163,7 +163,7 @@ fn days_and_servers_part_runs_and_repetitions_do_not() {
         let other = format!("{}{day}{}", &text[..at], &text[at + day.len()..]);
         assert_eq!(rates(&all(&other), RANDOM), [[10_000.0], [20_000.0]], "{day}");
     }
-    // Other work under the heading of another machine; under one of its own.
+    // Other work under the heading of another host; under one of its own.
     let works = |headings: [&str; 2]| {
         let other = run("3.33", "a", 2, 500).replace("rw=randread", "rw=read");
         all(&format!("{}\n{}{}\n{other}", headings[0], run("3.33", "a", 1, 10_000), headings[1])).len()

@@ -19,7 +19,7 @@ impl Loop<'_, '_> {
             return Ok(());
         }
         let (begin, begin_ms) = (self.begin, self.begin_ms);
-        // The cores of this machine say nothing about another one's counters.
+        // The cores of this host say nothing about another one's counters.
         let here = self.session.root == std::path::Path::new("/");
         let header = self.session.header;
         let probe = || gate::CoreProbe::over(&header.allowed_cpus, Clock::from_run(&header.clock));

@@ -79,7 +79,7 @@ fn a_printout_that_contradicts_itself_is_in_doubt() {
     assert_eq!((alone(LSCPU), alone(NUMACTL)), Default::default());
 }
 
-/// Whether what is reported differently puts the machine in doubt.
+/// Whether what is reported differently puts the host in doubt.
 #[test]
 fn what_one_machine_cannot_tell_differently_is_in_doubt() {
     let product = |name: &str| {

@@ -86,7 +86,7 @@ fn a_damaged_archive_is_an_error() {
     assert!(refused(&endless.done()).contains("cut short"));
 }
 
-/// Half of an archive looks like a smaller machine; its last bytes are the packer's own.
+/// Half of an archive looks like a smaller host; its last bytes are the packer's own.
 #[test]
 fn an_archive_that_ends_early_is_no_machine() {
     for (packer, whole) in packed(&sosreport(&modules(2, 16)).done()) {
@@ -128,7 +128,7 @@ fn two_machines_are_two_and_archives_in_an_archive_are_named() {
     let said = read_bytes(&made.done()).expect_err("archives");
     let words = "it contains archives (case/sosreport-a.tar.xz, case/sosreport-b.tar.xz)";
     assert!(said.starts_with(words), "{said}");
-    // Beside a machine they are of no interest.
+    // Beside a host they are of no interest.
     let mut with = sosreport(&modules(2, 16));
     with.file("sosreport-db7-2026-11-29-abcdefg/logs.tar.gz", "packed");
     assert!(read_bytes(&with.done()).is_ok());
@@ -155,7 +155,7 @@ fn more_than_any_machine_has_is_left_out() {
     assert_eq!((machine.cpus.online.len(), machine.nodes.len()), (8192, 1));
 }
 
-/// Neither half of a topology nor half of a list is a smaller machine.
+/// Neither half of a topology nor half of a list is a smaller host.
 #[test]
 fn printouts_whose_end_is_missing_are_told_so() {
     let topology =
@@ -279,7 +279,7 @@ fn a_short_printout_never_becomes_gigabytes() {
         _ => 0,
     };
     assert!(told.files.values().map(told_bytes).sum::<usize>() < 300 << 20);
-    // What is left out is no machine.
+    // What is left out is no host.
     assert!(machine_of(table.as_bytes()).cpus.online.is_empty());
     // Numbers of CPUs that no kernel has are none.
     let table = "CPU NODE SOCKET CORE ONLINE\n0 0 0 0 yes\n4000000000 0 0 1 yes\n";
