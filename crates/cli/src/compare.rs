@@ -91,6 +91,7 @@ pub fn run(mut args: Args) -> anyhow::Result<ExitCode> {
             let missing = || misuse(format!("compare needs a second result: {} has no run", naming::OUT));
             load(&args.a).err().unwrap_or_else(missing)
         })?;
+        eprint_line(&format!("assay: only one result is named; the other is {}", newest.display()));
         args.others.push(newest);
     }
     let all = std::iter::once(&args.a).chain(&args.others);

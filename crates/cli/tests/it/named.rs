@@ -240,6 +240,7 @@ fn runs_are_kept_and_found_by_a_name() {
     run("3", &[]);
     let (code, text, error) = said(&["compare", "@before"]);
     assert!([0, 4].contains(&code) && text.contains("2 runs"), "{code} {text} {error}");
+    assert!(error.contains("only one result is named; the other is assay-out/"), "{error}");
     let (code, _, error) = said(&["compare", "@befor"]);
     assert!(
         code == 2 && error.contains("did you mean before?") && error.contains("There are @before"),
