@@ -3,8 +3,7 @@
 //! others.
 //!
 //! The address: each visit is a process that begins as this program, and without link-time
-//! optimisation it has so many relocations that they took longer than the rest of `assay
-//! --version`.
+//! optimisation it has relocations whose processing took longer than the rest of `assay --version`.
 
 use std::collections::BTreeSet;
 use std::io::Write;

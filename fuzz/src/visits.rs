@@ -1,5 +1,5 @@
-//! Runs with numbers that nobody would measure, made of bytes directly: JSON costs a fuzzer too
-//! much of its luck.
+//! Runs with unrealistic numbers, made of bytes directly: in JSON most of a fuzzer's changes would
+//! only break the syntax.
 
 use model::vocabulary::cpu::metric::CLOCK;
 use model::vocabulary::memory::{metric::LATENCY, param::BYTES};

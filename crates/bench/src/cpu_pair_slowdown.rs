@@ -86,7 +86,7 @@ fn cases(bench: &Benchmark, scope: &Scope) -> Vec<Candidate> {
     vec![candidate]
 }
 
-/// Pairs of every distance that the kernel believes, and those that firmware usually numbers as
+/// Pairs of every distance that the kernel reports, and those that firmware usually numbers as
 /// siblings.
 fn sample(scope: &Scope, cpus: &CpuSet) -> Vec<Pair> {
     let mut pairs = tournament::sample(scope.placements, EACH);

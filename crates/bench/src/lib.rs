@@ -272,7 +272,7 @@ pub struct Candidate {
     /// Why it cannot be measured here.
     pub unmet: Option<String>,
     /// Taken or cut by the budget together with the candidate before it, which has the same
-    /// priority: one says nothing without the other.
+    /// priority: each is useless without the other.
     pub with_last: bool,
 }
 

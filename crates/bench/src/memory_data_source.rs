@@ -192,8 +192,8 @@ fn candidate(bench: &Benchmark, placement: Placement, source: &'static str, seco
 }
 
 impl Candidate {
-    /// An input tells [`run`] what was planned for this host, such as a size. Unlike a parameter it
-    /// is no part of the case's key.
+    /// An input passes to [`run`] what was planned for this host, such as a size. Unlike a
+    /// parameter it is no part of the case's key.
     fn input(mut self, name: &str, value: u64) -> Candidate {
         self.case.inputs.insert(name.to_string(), value.to_string());
         self

@@ -82,7 +82,7 @@ fn candidate(bench: &Benchmark, scope: &Scope, placement: Placement, distance: D
             let inner = cache_bytes(scope.machine, cpu, 2).unwrap_or(0);
             let whole = (bytes as f64 * SHARE) as u64;
             let sizes = PARTS_OF_CLAIM.map(|part| (whole / part) >> 20 << 20);
-            // Beyond the nearer cache, or it says nothing.
+            // A smaller block would fit into the nearer cache.
             sizes
                 .into_iter()
                 .enumerate()

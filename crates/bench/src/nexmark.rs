@@ -387,7 +387,7 @@ fn run(case: &Case, sampler: &mut Sampler) -> anyhow::Result<()> {
     let steps = spec.length.steps(sampler.seed());
     let mut field = Field::enter(spec, sampler.seed(), &mut waiter)?;
     let walked = field.walk(steps, &mut waiter);
-    // Whatever came of it, the job and the cluster end before anything is said of it.
+    // Also after an error, the job and the cluster end before the result is returned.
     drop(field);
     emit(&walked?, sampler)
 }

@@ -278,8 +278,8 @@ impl Watch {
         Ok(Watch { child, _ticks: Ticks::start(TICK).context("cannot start a timer")? })
     }
 
-    /// Calls until it is not interrupted; gives up when the partner has ended or is silent for too
-    /// long.
+    /// Calls until it is not interrupted; gives up when the partner has ended or does not answer
+    /// for too long.
     pub fn patiently<T>(&mut self, what: &str, mut call: impl FnMut() -> io::Result<T>) -> anyhow::Result<T> {
         let mut ticks = 0;
         loop {

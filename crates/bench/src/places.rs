@@ -32,7 +32,7 @@ pub fn word(blocks: &[u32], round: usize) -> u64 {
 }
 
 /// Counts what all members answer to `question(round)` until none has a further block, or after
-/// `looks` rounds; `None` where no member knows of any page.
+/// `looks` rounds; `None` where no member found any page.
 pub fn ask(
     team: &mut Team,
     looks: usize,

@@ -45,7 +45,7 @@ pub struct Order {
     /// Invent samples from this seed instead of measuring.
     #[serde(default)]
     pub pretend: Option<u64>,
-    /// What the other host of a network test wants to hear; never stored.
+    /// The secret that the other host of a network test asks for; never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
     /// The process that waits for the answer: without it nothing is done. None by hand.

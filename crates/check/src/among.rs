@@ -7,7 +7,7 @@ use super::subject::Subject;
 /// What its demands are grouped under.
 pub const PEERS: &str = "peers";
 
-/// What hosts of the same make-up say of a host.
+/// How a host compares with hosts of the same make-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerResult {
     /// It was compared with none, and why.

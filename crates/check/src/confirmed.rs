@@ -13,13 +13,13 @@ use super::nfd::time;
 /// Runs in which a figure must be missed.
 pub const LOOKS: usize = 3;
 
-/// Their begins are so far apart, s: what disturbs a host often lasts for minutes.
+/// Their begins are at least this far apart, s: what disturbs a host often lasts for minutes.
 pub const APART_S: f64 = 25.0 * 60.0;
 
-/// Runs that are older than the newest by more, s, say nothing of it: hosts are repaired.
+/// Runs that are older than the newest by more than this, s, do not count: hosts are repaired.
 pub const WITHIN_S: f64 = 7.0 * 86400.0;
 
-/// What earlier runs say of a demand that the newest run misses.
+/// What earlier runs show about a demand that the newest run misses.
 struct Missed {
     /// Its place among the newest run's.
     at: usize,
@@ -234,8 +234,7 @@ mod tests {
             // Runs of one time are one.
             ("-", &[(5 * MINUTE, "-"), (10 * MINUTE, "-"), (24 * MINUTE, "-")], Verdict::CannotTell),
             ("-", &[(5 * MINUTE, "-"), (half, "-"), (half + MINUTE, "-"), (2 * half, "-")], Verdict::Reject),
-            // A run between in which it was met clears it, at whatever time; one that
-            // tells nothing does not.
+            // A run between that met it clears it, at whatever time; an undecided one does not.
             ("-", &[(5 * MINUTE, "+"), (half, "-"), (2 * half, "-")], Verdict::CannotTell),
             ("-", &[(half, "-"), (2 * half, "+"), (3 * half, "-")], Verdict::CannotTell),
             ("-", &[(half, "?"), (2 * half, "-"), (3 * half, "?"), (4 * half, "-")], Verdict::Reject),

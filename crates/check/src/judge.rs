@@ -60,7 +60,7 @@ impl Verdict {
     }
 }
 
-/// What files for other programs say of a run beside its outcome.
+/// What files for other programs contain about a run beside its outcome.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Background {
     /// The version that measured it.

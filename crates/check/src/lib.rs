@@ -1,4 +1,4 @@
-//! Acceptance: what a spec file asks of a host, held against a run of it. Each demand is met,
+//! Acceptance: checks a run of a host against the demands of a spec file. Each demand is met,
 //! missed or undecided, by the whole 95 % interval of a figure and never by its middle alone.
 //!
 //! Invariant: pure: never does I/O and never sees a live host.

@@ -240,7 +240,7 @@ impl Spec {
         Ok((spec, faults))
     }
 
-    /// Whether it is worth while to look at each of its limits.
+    /// Why it has too many limits to check each of them; `None` if it has not.
     pub(super) fn is_too_long(&self) -> Option<String> {
         let count = self.limits.0.len() + self.limit.len();
         (count > MAX_LIMITS).then(|| format!("it has {count} limits; at most {MAX_LIMITS} are allowed"))

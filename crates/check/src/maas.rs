@@ -106,7 +106,7 @@ mod tests {
         for (spec, expected) in [
             (format!("[machine]\ncpus = 4\n{figure}"), Status::Failed),
             (format!("[machine]\ncpus = 2\n{figure}"), Status::Skipped),
-            // A run that the spec does not take says nothing.
+            // A run that the spec does not accept decides nothing.
             ("[run]\nprofile = [\"full\"]\n[machine]\ncpus = 4\n".to_string(), Status::Skipped),
         ] {
             assert_eq!(of(&spec, &none).status, expected, "{spec}");

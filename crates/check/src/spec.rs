@@ -101,7 +101,7 @@ pub struct Reference {
 pub struct PeersDemand {
     #[serde(default)]
     pub(super) not_slower: bool,
-    /// Further runs that it is held against, or a folder of them; else those that are checked with
+    /// Further runs that it is compared with, or a folder of them; else those that are checked with
     /// it alone.
     #[serde(default)]
     pub runs: Option<String>,

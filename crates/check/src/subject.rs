@@ -35,7 +35,7 @@ pub struct ReferenceRatios {
     pub ratios: Vec<Ratio>,
     /// Keys of figures that cannot be compared, and why.
     pub refused: Vec<(String, String)>,
-    /// The reference holds the run itself: that it equals itself says nothing.
+    /// The reference contains the run itself: it is no evidence that they are equal.
     pub same_run: bool,
 }
 

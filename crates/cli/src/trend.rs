@@ -202,7 +202,7 @@ fn named(catalogue: &[Title], key: &str) -> String {
 
 fn present(args: &Args, found: &Trend, left_out: &[(String, String)], exit: u8) -> anyhow::Result<()> {
     let catalogue: Vec<Title> = bench::all().map(|bench| bench.catalogue()).collect();
-    // In a list of all figures of a benchmark, keys tell them apart.
+    // In a list of all figures of a benchmark, keys distinguish them.
     let names = |key: &str| if args.all { key.to_string() } else { named(&catalogue, key) };
     let data = || trending::output(found, left_out, &names);
     if let Some(file) = &args.out {

@@ -108,7 +108,7 @@ pub fn moment(rfc3339: &str) -> Option<[String; 2]> {
 }
 
 /// What to call results in a sentence or a title: their hosts where these differ, else with what
-/// tells them apart, the date or the file.
+/// distinguishes them, the date or the file.
 pub fn names(sides: &[(&str, &str, &About)]) -> Vec<String> {
     let apart = |of: &dyn Fn(&(&str, &str, &About)) -> String| -> Option<Vec<String>> {
         let all: Vec<String> = sides.iter().map(of).collect();

@@ -293,9 +293,9 @@ impl AtOneClock {
 }
 
 impl Member {
-    /// The same of a file that has a problem: its tool tells of failed or wrong work, or it
-    /// contradicts itself. Such a figure is compared with nothing. What SPEC finds is against its
-    /// rules for publishing, and not against each figure.
+    /// The same of a file that has a problem: its tool reports failed or wrong work, or the file
+    /// contradicts itself. Such a figure is compared with nothing. SPEC's findings concern its
+    /// rules for publishing, and not each figure.
     fn of_faulty(mut self, imported: &Imported) -> Member {
         let is_against = |one: &&Finding| one.severity == Severity::Problem;
         let fault = imported.findings.iter().find(is_against);

@@ -18,8 +18,8 @@ struct Change {
 /// The newest last. 0.1.0 is the first version, so that nothing stands here yet.
 const CHANGES: &[Change] = &[];
 
-/// Whether two versions, given by what they call themselves, measure a figure in the same way; what
-/// does not tell its version is taken to.
+/// Whether two versions, as text, measure a figure in the same way; a text without a version is
+/// taken to.
 pub(super) fn measured_alike(one: &str, other: &str, key: &str) -> bool {
     alike(CHANGES, [one, other].map(numbers), key)
 }

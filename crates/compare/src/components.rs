@@ -40,7 +40,7 @@ pub struct Component {
     pub name: String,
     #[serde(flatten)]
     pub pooled: Pooled,
-    /// The interval leaves the least difference: worth looking at its metrics.
+    /// The interval lies outside the least difference: its metrics deserve a look.
     pub moves: bool,
 }
 

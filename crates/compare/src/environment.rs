@@ -157,7 +157,7 @@ pub fn differences(a: &ComparisonSide, b: &ComparisonSide) -> (Vec<Difference>, 
     (different, untold)
 }
 
-/// Between what the runs of one arm tell, where that differs.
+/// Between the values that the runs of one arm report, where they differ.
 pub(super) const OR: &str = " | ";
 
 /// Whether each value of one side has an equal among those of the other.

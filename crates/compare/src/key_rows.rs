@@ -129,7 +129,7 @@ fn shown_unit(figure: Option<&KeyFigure>, key: &str, unit: &str, largest: f64) -
     }
 }
 
-/// What is not counted and yet differs by so much would mislead who reads the values.
+/// A figure that is not counted and yet differs by this factor would mislead readers of the values.
 pub const MISLEADS: f64 = 1.5;
 
 /// Placements of which both ends are on one host.

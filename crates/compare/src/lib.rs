@@ -102,7 +102,7 @@ pub struct Comparison {
     pub runs: [usize; 2],
     /// What each is, and when it ran.
     pub about: [About; 2],
-    /// Why that the two are equal says nothing, where they are one and the same.
+    /// Why it means nothing that the two are equal; `None` unless they are one and the same.
     pub twins: Option<String>,
     /// CPUs and caches of each, reported and measured.
     pub views: [Option<Views>; 2],
@@ -308,7 +308,7 @@ fn clock_of(common: ClockScaling, all: &[PairResult]) -> Option<f64> {
     }
 }
 
-/// Why that the two are equal says nothing: they are the same runs, or hold the same numbers.
+/// Why it means nothing that the two are equal: they are the same runs, or hold the same numbers.
 fn twins(a: &ComparisonSide, b: &ComparisonSide) -> Option<String> {
     let numbers = |arm: &ComparisonSide| -> Vec<(String, Vec<u64>)> {
         let bits = |member: &Member| member.medians.iter().map(|value| value.to_bits()).collect();

@@ -42,14 +42,14 @@ struct Series {
     key: String,
     unit: String,
     better: Better,
-    /// Reports of the first versions do not tell.
+    /// Reports of the first versions do not record it.
     headline: Option<bool>,
     median: Option<f64>,
     ci95: Option<[f64; 2]>,
     #[serde(default)]
     n: usize,
     verdict: VerdictKind,
-    /// Reports of the first version do not tell.
+    /// Reports of the first version do not record it.
     grade: Option<Grade>,
     #[serde(default)]
     reason: String,

@@ -267,7 +267,8 @@ fn an_index_is_as_free_as_its_context_switching() {
     let reason = &found.refused[1].reason;
     assert!(reason.ends_with("; compare unixbench.index@same-cpu?copies=1#score instead"), "{reason}");
     assert!(reason.contains("context switching, which is in it"), "{reason}");
-    // What says nothing of where it was, stays: another number of copies, one task alone.
+    // Figures that are pinned, or whose placement was not recorded, stay: another number of copies,
+    // one task alone.
     assert_eq!(found.metrics.len(), 3);
     let alike = compare(&of("old", 0.95, 1.0), &of("new", 0.98, 1.0), &Options::default());
     assert_eq!((alike.metrics.len(), alike.refused.len()), (5, 0));

@@ -132,7 +132,7 @@ pub enum Verdict {
     CannotTell,
 }
 
-/// Something that differs between two runs, as their summaries tell it.
+/// Something that differs between two runs, as their summaries report it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "OutputChanged")]
 pub struct Changed {
@@ -193,7 +193,7 @@ fn another_series(run: &HostResult, newest: &HostResult) -> Option<String> {
     if run.profile != newest.profile {
         return Some(format!("profile {}", if run.profile.is_empty() { "unknown" } else { &run.profile }));
     }
-    // Summaries of the first versions do not tell on which CPUs they ran.
+    // Summaries of the first versions do not record on which CPUs they ran.
     ["cpu_model", "cpus", "allowed_cpus"].iter().find_map(|label| {
         let (own, its) = (fact(run, label)?, fact(newest, label)?);
         (own != its).then(|| match *label {

@@ -214,8 +214,8 @@ pub fn of_clocks(common: ClockScaling, all: &[PairResult]) -> Vec<String> {
     said
 }
 
-/// From so many core-bound metrics on, this share of which moved one way, one warning says so for
-/// all.
+/// From this number of core-bound metrics on, one warning stands for all of them if this share of
+/// them moved one way.
 const MIN_CORE_BOUND: usize = 8;
 const ONE_WAY: f64 = 0.6;
 

@@ -152,8 +152,8 @@ mod tests {
         ];
         let lines = screen_order(&found, |finding| finding.series.len());
         let told: Vec<(&str, usize)> = lines.iter().map(|line| (line.text.as_str(), line.more)).collect();
-        // The block follows from the cache, which speaks with the block's severity; the clock's
-        // check follows from its moving, and no governor fired.
+        // The block follows from the cache, which has the block's severity; the clock's check
+        // follows from its moving, and no governor fired.
         assert_eq!(told, [("L3", 1), ("ping-pong", 1), ("slow", 0), ("moves", 1)]);
         assert_eq!(lines[0].severity, Severity::Warning);
         assert_eq!(lines[0].more_words(), "and 1 more of this kind");

@@ -133,7 +133,7 @@ impl References {
     }
 }
 
-/// Why a row of a table says nothing of a run.
+/// Why a row of a table does not apply to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusedBecause {
     /// The run has no such figure.
@@ -147,7 +147,7 @@ pub enum UnusedBecause {
 }
 
 impl Row {
-    /// Why it says nothing of a host's figures, each a key and a unit; `None` where it does, or
+    /// Why it does not apply to a host's figures, each a key and a unit; `None` where it does, or
     /// shows a gap.
     pub fn unused_because<'f>(
         &self,

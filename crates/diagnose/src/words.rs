@@ -150,8 +150,8 @@ pub fn foreign_name(wording: &str, metric: &str) -> String {
     words.join(" ")
 }
 
-/// The unit that people read an imported figure in where its own says nothing, and how many of it
-/// one is: shares in per cent.
+/// The unit in which an imported figure is shown if it has none, and the number of those units in
+/// one: shares in per cent.
 pub fn share_unit(metric: &str, unit: &str) -> Option<(&'static str, f64)> {
     let is_share = ["loss", "reordered", "unfairness"].contains(&metric)
         || metric.ends_with("_busy")
@@ -173,8 +173,8 @@ pub fn duration_us(us: f64) -> String {
     }
 }
 
-/// A word of a command that people may paste into a shell: whoever wrote a run file may have called
-/// a benchmark anything.
+/// A word of a command that people may paste into a shell: in a foreign run file, a benchmark's
+/// name may be anything.
 pub fn shell(word: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | ':' | ',');
     match !word.is_empty() && word.chars().all(harmless) {

@@ -35,7 +35,7 @@ const OPS: [(&str, &str, &str); 9] = [
     ("bcopy", "libc bcopy unaligned", "lmbench.libc-bcopy-unaligned@one-cpu"),
 ];
 
-/// Whether it speaks of the program, and has a pair.
+/// Whether it names the program, and has a pair.
 fn is_one(text: &str) -> bool {
     let is_pair = |line: &str| TABLE.hit(line).is_some_and(|hit| hit.name == "pair");
     text.contains("bw_mem") && text.lines().any(is_pair)

@@ -286,7 +286,7 @@ fn of_text(text: &str) -> anyhow::Result<Vec<Imported>> {
             found
         });
         match found {
-            // What a second tool knows of it without a figure are words of the first.
+            // A second tool's result without figures consists of the first tool's words.
             Ok(found) if all.is_empty() => all = found,
             Ok(found) => all.extend(found.into_iter().filter(Imported::has_figures)),
             Err(error) => _ = refused.get_or_insert(error),

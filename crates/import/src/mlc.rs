@@ -79,7 +79,7 @@ fn read(text: &str) -> Vec<Imported> {
     results.finish(&log)
 }
 
-/// What lines say of those behind them.
+/// What lines state about those behind them.
 #[derive(Default)]
 struct Reader {
     /// Options that change what is measured.

@@ -1,5 +1,5 @@
 //! nuttcp: the line of a test, as words and as `-fparse`, and the blocks of both ends (`-v`). Its
-//! MB are 2^20 bytes and its Mbps 10^6 bits a second; what it says of a test is what arrived.
+//! MB are 2^20 bytes and its Mbps 10^6 bits a second; the result of a test is what arrived.
 
 use super::builder::Builder;
 use super::faults::Faults;
@@ -64,8 +64,8 @@ fn is_one(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign)) && MARK.is_match(text)
 }
 
-/// What comes behind the line of a whole test is another one's, and so is what an end says of
-/// itself a second time.
+/// What follows the line of a whole test belongs to another test, and so does a second description
+/// of an end.
 fn again(runs: &[Run], hit: &Hit, _: LinesAbove) -> Option<usize> {
     let last = runs.last()?;
     let is_next = match hit.name {
@@ -118,8 +118,7 @@ const METRICS: &[Metric] = &[
     metric("rx_busy", "", Better::Neither).noted("of nuttcp itself, of one CPU"),
 ];
 
-/// What stands in the keys of a run's figures: by what its ends say of themselves, else by its
-/// command.
+/// The keys of a run's figures: from what its ends report about themselves, else from its command.
 fn keys<'b>(run: &Run, builder: &'b mut Builder) -> Figures<'b> {
     let (whole, setup, command) = (run.hit("whole"), run.hit("setup"), run.command.as_ref());
     // For datagrams it always prints how many were lost.

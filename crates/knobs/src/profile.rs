@@ -288,7 +288,7 @@ impl Tuned<'_> {
             if is(last("replace")) {
                 *unit = Unit { name: section.clone(), ..Unit::default() };
             }
-            // tuned takes these from the newer profile, where it says nothing, too.
+            // tuned takes these from the newer profile, even where that does not set them.
             unit.plugin = last("type").unwrap_or_else(|| section.clone());
             unit.disabled = last("enabled").is_some_and(|value| !is(Some(value)));
             unit.devices = last("devices").filter(|devices| devices != "*");

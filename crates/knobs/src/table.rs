@@ -250,7 +250,7 @@ pub fn find(name: &str) -> Option<&'static Knob> {
 /// A name as the table and the kernel's own names have it.
 pub enum Named {
     Row(&'static Knob),
-    /// A scheduler feature, by the kernel's word for it.
+    /// A scheduler feature, by its name in the kernel.
     Feature(String),
     /// A file below /proc/sys.
     Sysctl(String),

@@ -1,7 +1,7 @@
 //! Where this process stands in the control-group hierarchies: the folders that hold its limits.
 //!
-//! Used twice: by the reader, to know which files to read, and by `limits`, to know which to
-//! believe.
+//! Used twice: by the reader, to know which files to read, and by `limits`, to know which of them
+//! count.
 
 use model::{Entry, Snapshot};
 

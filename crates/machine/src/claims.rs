@@ -39,7 +39,7 @@ pub(super) fn settle(
             own[other] = own[other].difference(&CpuSet::one(cpu));
         }
     }
-    // A node whose CPUs all belong to others is memory of the one that has the first of them.
+    // A node whose CPUs all belong to other nodes is memory of the one that has the first of them.
     for at in 0..told.len() {
         if let (true, Some(cpu)) = (own[at].is_empty(), told[at].first()) {
             stands[at] = (0..told.len()).find(|other| own[*other].contains(cpu)).unwrap_or(at);

@@ -53,7 +53,7 @@ impl ContainerKind {
 const STATUS: &str = "/proc/self/status";
 
 /// The kernel gives the first user namespace this number on every machine (`PROC_USER_INIT_INO` in
-/// linux/proc_ns.h). Capabilities in another one are worth nothing outside of it.
+/// linux/proc_ns.h). Capabilities in another one are not valid outside of it.
 const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 
 /// Capabilities that figures need, each with the one that includes it (capabilities(7)).

@@ -237,7 +237,7 @@ fn cores_of_cpuinfo(info: &CpuInfo, cpus: &Cpus, remarks: &mut Vec<String>) -> O
     Some(cores)
 }
 
-/// Dies, unless the level says nothing: some Arm firmware gives every core a die of its own.
+/// Dies, unless the level is meaningless: some Arm firmware gives every core a die of its own.
 fn dies(snapshot: &Snapshot, cpus: &Cpus) -> Option<Vec<CpuSet>> {
     let dies = sets(snapshot, &cpus.online, DIE)?;
     let cores: BTreeSet<&CpuSet> = cpus.cores.iter().flatten().map(|core| &core.cpus).collect();

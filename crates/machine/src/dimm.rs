@@ -1,6 +1,6 @@
 //! Memory modules: slots, processors and arrays as SMBIOS or a printout of dmidecode reports them,
-//! where each slot sits (`place`, by the rules of `platforms`), and what that population is worth
-//! (`judge`, `moves`).
+//! where each slot sits (`place`, by the rules of `platforms`), and whether that population is
+//! balanced (`judge`, `moves`).
 
 mod arrays;
 mod balance;
@@ -200,8 +200,8 @@ fn number_of(designation: &str) -> u32 {
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
-/// Places every slot and judges. `model`: the processor's name by the kernel, where the tables have
-/// none.
+/// Places every slot and judges. `model`: the processor's name as the kernel reports it, for tables
+/// without one.
 pub(super) fn judge(
     mut tables: Tables,
     model: Option<&str>,

@@ -104,7 +104,7 @@ pub struct Machine {
     pub dmi: Dmi,
     /// Memory modules that SMBIOS lists, empty slots included with `size_bytes` 0.
     pub dimms: Vec<Dimm>,
-    /// What their population is worth.
+    /// Whether their population is balanced.
     #[serde(flatten)]
     pub population: Population,
     pub load: Load,

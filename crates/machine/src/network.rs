@@ -315,7 +315,7 @@ impl NetworkPath {
         self.ends().filter(move |(words, _)| sends(words))
     }
 
-    /// The least MTU that either end knows of the way, bytes.
+    /// The least MTU of the path that either end reports, bytes.
     pub fn least_mtu(&self) -> Option<u32> {
         self.ends().flat_map(|(_, end)| [end.path_mtu, end.mtu]).flatten().min()
     }

@@ -57,9 +57,9 @@ impl JsonSchema for Hypervisor {
 /// A guest of an unknown hypervisor.
 const UNNAMED: &str = "unknown guest";
 
-/// Judges by all that speaks: the processor's own word (the flag), the hypervisor's signature,
-/// firmware strings, clock sources, paravirtual devices. One sign of a guest outweighs a missing
-/// flag: some hypervisors hide it.
+/// Judges by all evidence: the processor's flag, the hypervisor's signature, firmware strings,
+/// clock sources, paravirtual devices. One sign of a guest outweighs a missing flag: some
+/// hypervisors hide it.
 pub(super) fn parse(
     snapshot: &Snapshot,
     info: &CpuInfo,

@@ -1,8 +1,8 @@
-//! What identifies an owner's hosts or belongs to others is blanked where a snapshot is made,
-//! and again where one is read, so that nothing of it leaves and no old file shows it: serial
-//! numbers, UUIDs and asset tags, container ids, hardware addresses, the values of kernel
-//! parameters that no one here looks at, names of users and servers in mounts. The host's name, its
-//! boot's number and what the user typed stay.
+//! What identifies an owner's hosts or other users is blanked where a snapshot is made, and again
+//! where one is read, so that nothing of it leaves and no old file shows it: serial numbers, UUIDs
+//! and asset tags, container ids, hardware addresses, the values of kernel parameters that no one
+//! here looks at, names of users and servers in mounts. The host's name, its boot's number and what
+//! the user typed stay.
 
 mod command_line;
 mod lines;

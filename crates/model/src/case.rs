@@ -239,7 +239,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// On CPUs that nobody chose, with pages as given and nothing beside.
+    /// A placement with this name only: no chosen CPUs, default pages, nothing running beside it.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Placement {
         Placement {
             name: name.into(),

@@ -1,4 +1,4 @@
-//! What a number is worth: verdicts, findings, facts.
+//! How far a number can be trusted: verdicts, findings, facts.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! The words that every other crate speaks.
+//! The types and names that all other crates share.
 //!
-//! A run is the host's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is
-//! a pure function of a run. These types cross the process boundary (child to parent), the disk
-//! (run file) and time (a newer Assay reads an older file), so every field that was added later has
-//! a default.
+//! A run is the host's own raw text ([`Snapshot`]) plus samples ([`Visit`]); everything else is a
+//! pure function of a run. These types cross the process boundary (child to parent), the disk (run
+//! file) and time (a newer Assay reads an older file), so every field that was added later has a
+//! default.
 //!
 //! Invariant: plain data: nothing here measures or judges, and the only files it opens are run
 //! files.

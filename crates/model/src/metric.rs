@@ -44,8 +44,8 @@ pub struct Metric {
     /// The stop rule looks at headline metrics only; the others ride along.
     #[serde(default)]
     pub headline: bool,
-    /// Left out of wide tables: evidence for rules and for whoever asks, which files and the table
-    /// of all series have.
+    /// Left out of wide tables: evidence for rules and for closer reading. Files and the table of
+    /// all series have it.
     #[serde(default)]
     pub detail: bool,
 }

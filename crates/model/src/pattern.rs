@@ -58,7 +58,7 @@ pub struct Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// Parameters may be parted by `&` or `/`, whichever side of a key they stand on.
+    /// Parameters may be separated by `&` or `/`, whichever side of a key they stand on.
     pub fn of(text: &'a str) -> Pattern<'a> {
         let (rest, metric) = text.split_once('#').unwrap_or((text, ""));
         let (head, params) = rest.split_once('?').unwrap_or((rest, ""));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Sampled pages of measured memory, counted by the physical block that each lies in. Block numbers
-/// start at physical address 0 and say nothing of the host but how its memory was handed out.
+/// start at physical address 0 and show only how the host's memory was handed out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PagePlaces {
     /// Numbers of blocks of [`PagePlaces::BLOCK_BYTES`], ascending.

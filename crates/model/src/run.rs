@@ -94,10 +94,10 @@ pub struct Conditions {
     /// Pages read again soon after they were evicted, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refaulted_pages: Option<f64>,
-    /// Tasks that the kernel killed for want of memory, host-wide.
+    /// Tasks that the kernel's OOM killer ended, host-wide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oom_kills: Option<f64>,
-    /// Times that a memory limit of our cgroup or of one above it was hit, by whomever.
+    /// Times that any process hit a memory limit of our cgroup or of one above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_hits: Option<f64>,
     /// As `psi_memory_ms`, of the tasks in our cgroup alone.

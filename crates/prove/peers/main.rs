@@ -68,7 +68,7 @@ pub struct Ours {
     pub minus: Option<&'static str>,
     /// Parameters of the point; the first one that fits counts.
     pub at: Vec<(&'static str, &'static str)>,
-    /// What starts our program elsewhere, and what its other end wants to hear.
+    /// What starts our program elsewhere, and the secret that its other end asks for.
     pub program: Option<PathBuf>,
     pub secret: Option<String>,
     pub windows: Windows,
@@ -136,7 +136,7 @@ impl Bench {
         self.heard_from(&Ours::new(case.clone(), ""))
     }
 
-    /// The same, started as it wants to be.
+    /// The same with the program and the secret of `ours`.
     fn heard_from(&self, ours: &Ours) -> Result<Outcome, String> {
         let order = Order {
             case: ours.case.clone(),

@@ -38,7 +38,7 @@ fn tables() -> String {
     let rows = TROUBLES.iter().zip(&results).map(row);
     let rates = |part: fn(&Attributed) -> Rate| -> Vec<Rate> { results.iter().map(part).collect() };
     [
-        // Pairs are two CPUs that run in turn on one of the host's, or stop together.
+        // Pairs are two CPUs that alternate on one of the host's, or stop together.
         titled("machine | CPUs named right | pairs named right | wrong claims | machines with one", rows),
         at_least("CPUs named right", &rates(|result| result.right), PAUSES_RIGHT_LEAST),
         at_least("Pairs named right", &rates(|result| result.pairs), PAUSES_RIGHT_LEAST),

@@ -18,7 +18,7 @@ pub const SECTIONS: &[Section] = &[
     Section { name: "factorial", title: "Simulated differences of many knobs", run: factorial },
 ];
 
-/// Of each row. Nominal rates are held against bounds near them, which takes more.
+/// Of each row. Nominal rates are checked against bounds near them, which takes more.
 const FLAT_CURVES: usize = 2000;
 const FLAT_MAPS: usize = 1000;
 const CURVES: usize = 1000;

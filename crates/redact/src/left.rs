@@ -12,9 +12,9 @@ use super::vocabulary::Vocabulary;
 
 /// Shorter words stand in other words by chance.
 const DISTINCT: usize = 3;
-/// So long an original is also looked for inside of words.
+/// An original of at least this length is also looked for inside of words.
 const ANYWHERE: usize = 8;
-/// So many digits in a row may hold a text.
+/// This many digits in a row may hold a text.
 const HEX: usize = 16;
 /// Letters and digits that encode nothing give shorter texts by chance, in a page of megabytes.
 const NO_CHANCE: usize = 24;
@@ -36,7 +36,8 @@ pub struct Left {
 #[derive(Debug, Default, PartialEq)]
 pub struct Searched {
     pub originals: usize,
-    /// Originals that are words of Assay's own, or too short: that a file has them says nothing.
+    /// Originals that are words of Assay's own, or too short: a file that has them may still be
+    /// clean.
     pub ordinary: Vec<String>,
     pub bytes: usize,
     pub files: usize,

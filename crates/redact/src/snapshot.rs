@@ -48,7 +48,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("/sys/firmware/acpi/tables/FACP", Class::Tables),
     ("/sys/firmware/dmi/tables/smbios_entry_point", Class::Dropped),
     (PRINTOUT, Class::Hardware),
-    // What an archive's tools told, with the names of its files.
+    // Output of an archive's tools, with the names of its files.
     (ids::host::probe::ARCHIVE, Class::Lines),
     (ids::host::probe::DMIDECODE_SIGNS, Class::Kernel),
     (ids::host::probe::DIRECTORY, Class::Lines),
@@ -177,7 +177,7 @@ const FOLDERS: [&str; 7] = ["path", "mount", "directory", "upper", "root", "back
 /// Folders that hosts have anyway.
 const ORDINARY: [&str; 9] = ["/", "/tmp", "/var/tmp", "/dev/shm", "/home", "/root", "/mnt", "/var", "none"];
 
-/// Somebody's folder or file, whole.
+/// A user's folder or file, replaced as a whole.
 pub fn folder(filter: &mut Filter, path: &str) -> String {
     if ORDINARY.contains(&path) || path.starts_with("/dev/") {
         filter.text(path, Treatment::Words(Kind::Path))
@@ -269,7 +269,7 @@ fn way(path: &str, kind: Kind) -> Treatment {
     if has_masks { Treatment::Hex(kind) } else { Treatment::Counts(kind) }
 }
 
-/// How it calls this file; names of groups are anybody's.
+/// How the name of this file is redacted; names of control groups can be free text.
 fn called(path: &str, kind: Kind) -> Treatment {
     if kind == Kind::Group { Treatment::Words(kind) } else { way(path, kind) }
 }

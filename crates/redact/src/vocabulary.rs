@@ -19,8 +19,8 @@ const ERRORS: i32 = 134;
 pub struct Vocabulary {
     /// They name no one, and stay.
     known: HashSet<String>,
-    /// Beside them those that reports have of their own: where one of them is an original too,
-    /// that it stands in a page says nothing.
+    /// Beside them those that reports have of their own: where one of them is an original too, a
+    /// page that has it may still be clean.
     spoken: HashSet<String>,
 }
 

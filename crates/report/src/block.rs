@@ -1,5 +1,5 @@
-//! What a report consists of before it is drawn: blocks that know nothing of benchmarks, for
-//! renderers that know nothing else.
+//! What a report consists of before it is drawn: blocks that are independent of benchmarks, for
+//! renderers that need nothing else.
 
 mod table;
 

@@ -33,7 +33,7 @@ pub fn render(outcome: &Outcome, shown: Shown, style: Style) -> String {
     if shown != Shown::First {
         return written(outcome, shown, ROWS, style);
     }
-    // Rows give way where their cells take many lines.
+    // The table has fewer rows where cells take many lines.
     let text = |rows: usize| written(outcome, shown, rows, style);
     let fits = |rows: &usize| text(*rows).lines().count() <= LINES;
     text((3..=ROWS).rev().find(fits).unwrap_or(3))
@@ -145,7 +145,7 @@ fn table(outcome: &Outcome, how: Shown, rows: usize, style: Style) -> Vec<String
         measured = columns.measured
     );
     let mut all = vec![paint(&head, Tone::Dim, style)];
-    // What is met gives way first.
+    // Demands that are met are left out first.
     let mut spare = outcome.demands.len().saturating_sub(if how == Shown::All { usize::MAX } else { rows });
     let mut hidden = 0;
     let is_spare = |demand: &Demand| matches!(demand.standing, DemandStatus::Met | DemandStatus::NotAsked);

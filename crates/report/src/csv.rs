@@ -112,8 +112,8 @@ fn verdict_word(judged: &stats::analysis::Judged) -> String {
     judged.analysis.verdict.kind.words().replace(", ", "_").replace(' ', "_")
 }
 
-/// A spreadsheet takes a cell that begins with one of these for a formula; and whoever wrote a run
-/// file may have called anything so. Where a semicolon separates cells, one begins behind each.
+/// A spreadsheet reads a cell that begins with one of these as a formula, and texts of a foreign
+/// run file may begin so. Where a semicolon separates cells, one begins behind each.
 pub(crate) fn harmless(text: &str) -> String {
     // Tabs and line ends are spelled out by now. Wide signs are the same to a spreadsheet of East
     // Asia.

@@ -21,7 +21,7 @@ use import::{Figure, Imported, Index};
 use model::vocabulary::memory;
 use model::{Fact, Finding, SCHEMA, figure, percent};
 
-/// What a host is called of which a file does not tell the name.
+/// The name of a host if its file does not contain one.
 pub(crate) const UNNAMED: &str = "unknown";
 
 /// What `assay import --json` gives: the series as a run has them, and of which result each is.
@@ -32,7 +32,7 @@ pub struct Output {
     pub assay: String,
     /// Of the first result.
     pub host: String,
-    /// Foreign files do not tell how long measuring took: 0.
+    /// Foreign files do not record how long measuring took: 0.
     pub elapsed_s: f64,
     pub results: Vec<OutputResult>,
     pub series: Vec<OutputFigure>,

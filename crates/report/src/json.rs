@@ -84,7 +84,7 @@ pub struct Output {
     pub findings: Vec<Finding>,
     /// Rules that looked and found nothing.
     pub rules_clean: Vec<String>,
-    /// Rules that did not apply here, for want of what they need to know.
+    /// Rules that did not apply here because the data that they need are missing.
     pub rules_not_applicable: Vec<String>,
     /// Lines of the run file that could not be read.
     pub damage: Vec<String>,

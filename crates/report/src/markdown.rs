@@ -158,8 +158,8 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// What HTML is made of. Foreign text keeps none of it, not even within backticks: whoever takes
-/// Markdown for HTML with a few marks in it acts on a tag there, too.
+/// The characters of HTML markup. Foreign text keeps none of them, not even within backticks:
+/// programs that read Markdown as HTML act on a tag there, too.
 const MARKUP: [char; 3] = ['<', '>', '&'];
 
 fn entities(text: &str) -> String {

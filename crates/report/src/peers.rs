@@ -52,7 +52,7 @@ pub struct OutputGroup {
     pub hosts: Vec<String>,
     /// Label and value.
     pub make_up: Vec<(String, String)>,
-    /// Fields that some of its hosts do not tell, and how many.
+    /// Fields that some of its hosts do not report, and how many.
     pub untold: Vec<(String, usize)>,
     /// Whether it has the eight hosts without which nothing can be called an outlier.
     pub judged: bool,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 ///
 /// Control characters (an ANSI escape would recolour or rewrite the terminal), bidirectional
 /// overrides and zero-width characters are spelled out (`\x1b`, `\u{202e}`); what is cut off is
-/// marked by `…`. Markup is left as it is: whoever writes HTML escapes it.
+/// marked by `…`. Markup is left as it is: the code that writes HTML escapes it.
 pub fn plain(text: &str, max: usize) -> String {
     let mut shown = String::new();
     let mut count = 0;
@@ -44,8 +44,8 @@ pub fn plain(text: &str, max: usize) -> String {
 }
 
 /// The words of a text on lines of at most `width` characters, as far as words are short enough. A
-/// command between backticks is one word: whoever copies it wants it whole. So is a number with its
-/// unit, where a line has room for both.
+/// command between backticks counts as one word, so that it can be copied whole. So does a number
+/// with its unit, where a line has room for both.
 pub fn lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = words(text).into_iter().peekable();

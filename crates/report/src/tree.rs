@@ -53,7 +53,7 @@ impl Item {
 const MAX_SETS: usize = 16_384;
 
 /// More sets inside each other than any host has (package, die, node, caches, cluster, core); a
-/// hostile tree may have a chain of thousands, which nobody could draw.
+/// hostile tree may have a chain of thousands, which could not be drawn.
 const DEEPEST: usize = 24;
 
 /// The tree of a host (its root holds all online CPUs), and the sets that cross others and so

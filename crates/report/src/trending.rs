@@ -42,7 +42,7 @@ const DAYS: usize = 4;
 /// Figures and changes that a sentence lists.
 const NAMED: usize = 3;
 
-/// No text from a run is longer on a screen; of a setting's value so much.
+/// The longest text from a run on a screen, and the longest value of a setting.
 const LONGEST: usize = 400;
 const VALUE: usize = 40;
 

@@ -205,7 +205,7 @@ pub fn read_from(file: impl Read, unpacked: u64) -> Result<Snapshot, String> {
 
 fn bounded(file: impl Read, limits: tar::Limits) -> Result<Snapshot, String> {
     let unread = |error: io::Error| match error.get_ref() {
-        // Whoever said so said all.
+        // An error of our own readers says all that is to be said.
         Some(_) => format!("{error}; {}", readable()),
         None => format!("it cannot be read: {error}; {}", readable()),
     };

@@ -24,7 +24,7 @@ const NEAR: f64 = 0.25;
 const TREND_P: f64 = 0.05;
 /// A component whose runs lie no further apart than this holds still.
 pub const STILL: f64 = 0.025;
-/// An order that noise gives more often than this says nothing of memory.
+/// An order that noise gives more often than this is no evidence about memory.
 pub const CHANCE: f64 = 0.02;
 /// Runs of each side that an order needs to be named: of one run a side, skewed noise gives more
 /// than normal noise.

@@ -20,7 +20,7 @@ pub const SHORTEST: usize = 3;
 /// is no good split as a whole, so that much is proposed; the test decides.
 const PROPOSED: f64 = 0.25;
 
-/// A proposed shift stays with at most this p; whoever looks at many figures asks for less.
+/// A proposed shift is kept if its p is at most this; callers that test many figures ask for less.
 const STAYS: f64 = 0.01;
 
 /// A shift between two levels.
@@ -110,7 +110,7 @@ pub struct Departure {
     /// Medians of the stretch and of them.
     pub before: f64,
     pub after: f64,
-    /// That as many more values of the stretch lie so far away.
+    /// That as many further values of the stretch lie at least this far away.
     pub p: f64,
 }
 

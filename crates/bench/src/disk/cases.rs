@@ -39,9 +39,9 @@ const MIB: u64 = 1 << 20;
 pub const STRETCH: f64 = 5.0;
 /// Buffers of a job together take no more than this.
 pub const MAX_BUFFERS: u64 = 64 * MIB;
-/// Filling a file goes at least so fast, bytes a second, for the plan.
+/// The plan assumes that a file is filled at this rate, bytes a second.
 pub const FILL_RATE: f64 = 400e6;
-/// A smaller file says nothing of a disk.
+/// A smaller file is too small to measure a disk.
 const MIN_FILE: u64 = 8 * MIB;
 
 /// A point of a case.

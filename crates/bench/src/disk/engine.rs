@@ -91,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// What to say of buffers that the kernel did not take into its own books, which costs CPU time
-    /// for each I/O.
+    /// What to report about buffers that could not be registered with the kernel, which costs CPU
+    /// time for each I/O.
     pub fn note(&self) -> Option<&'static str> {
         match self {
             Engine::Uring(ring) if !ring.has_fixed_buffers() => Some(UNREGISTERED),

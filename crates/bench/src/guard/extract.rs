@@ -163,7 +163,7 @@ fn json(text: &str) -> anyhow::Result<serde_json::Value> {
 
 /// All JSON in a text that begins so, at the beginning of a line.
 pub(super) fn documents(text: &str, open: char) -> Vec<serde_json::Value> {
-    /// What begins as JSON and is none is tried so often.
+    /// After this number of texts that begin as JSON and are none, the search ends.
     const TRIES: usize = 16;
     let (mut found, mut at, mut failed) = (Vec::new(), 0, 0);
     while let Some(next) = text[at..].find(open).filter(|_| failed < TRIES) {

@@ -182,7 +182,7 @@ fn scale(letter: Option<&str>) -> f64 {
 }
 
 /// Bits a second that arrived in each test: from its JSON, else from the last line of a test's text
-/// that speaks of a receiver.
+/// that names a receiver.
 fn iperf3(text: &str) -> anyhow::Result<Vec<f64>> {
     let rate = |test: &serde_json::Value, name: &str| test["end"][name]["bits_per_second"].as_f64();
     let tests = documents(text, '{').into_iter();

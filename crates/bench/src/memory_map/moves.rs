@@ -27,7 +27,7 @@ pub(super) struct Watch {
     taken: MovedMemoryReading,
 }
 
-/// What came of it.
+/// Which pages moved, and how long touching them took.
 pub(super) struct TouchResult {
     moved: Option<Vec<f64>>,
     first_ns: Vec<f64>,

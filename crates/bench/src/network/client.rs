@@ -347,7 +347,7 @@ fn forked(cpus: &CpuSet, messages: Option<CpuSet>) -> anyhow::Result<(Link, Chil
     let address = listener.local_addr().context(LOOPBACK)?;
     let stream = TcpStream::connect_timeout(&address, CONNECT).context(LOOPBACK)?;
     let own = stream.local_addr().context(LOOPBACK)?;
-    // Anybody on this host may have been quicker.
+    // Another process on this host may have connected first.
     let theirs = loop {
         let (theirs, from) = listener.accept().context(LOOPBACK)?;
         if from == own {
@@ -439,7 +439,7 @@ pub fn remote_description(to: &str, token: &str) -> anyhow::Result<(String, Sock
     let (place, cpus, used) = Default::default();
     let mut peer = Peer { link, place, cpus, used, test: 0, _forked: None };
     let mut text = peer.describe()?;
-    // What this end knows of the way there, in the lines that it is described by.
+    // What this end measured of the path, in the format of the description.
     if let Some(trip) = peer.way().round_trip {
         text.push_str(&format!("\nround_trip_us {}\n", trip.as_micros()));
     }

@@ -164,7 +164,8 @@ impl<'a> DataPort<'a> {
                 // Without a free descriptor the kernel returns this error even if no connection
                 // waits.
                 Err(_) if !knocks(&self.socket) => return Ok(()),
-                // A guest who says nothing leaves his to the next one.
+                // The client that has waited longest is dropped, and the next one gets its
+                // descriptor.
                 Err(error) => {
                     guests.pop_front().map(drop).ok_or(error).context("cannot accept a connection")?
                 }
@@ -213,7 +214,7 @@ impl<'a> DataPort<'a> {
     }
 
     /// One more socket on the same port. Each lets others in only while this one is bound, and only
-    /// sockets of its own user: SO_REUSEADDR would let anybody's in who sets it, too.
+    /// sockets of its own user: with SO_REUSEADDR any user's socket that sets it could be bound.
     fn beside(&self, sockets: &[OwnedFd], last: &OwnedFd) -> anyhow::Result<OwnedFd> {
         let next = fresh(self.protocol, self.address, self.tune)?;
         let share = |value| {

@@ -59,7 +59,7 @@ impl Link {
         self.stream.local_addr().map(canonical).context("the other end closed the connection")
     }
 
-    /// What TCP knows of the way to the other end.
+    /// What TCP reports about the path to the other end.
     pub fn told(&self) -> Option<TcpInfo> {
         tcp_info(self.stream.as_fd()).ok()
     }

@@ -338,7 +338,7 @@ pub const ROUNDS: usize = 2;
 /// Two processes to fork and two handshakes.
 const SETUP_S: f64 = 0.04;
 
-/// Round trips of setting up a transfer and of telling what came of it.
+/// Round trips of setting up a transfer and of reporting its result.
 const SETUP_TRIPS: f64 = 6.0;
 
 fn seconds(case: &Case, windows: Windows, round_trip: Option<Duration>) -> f64 {

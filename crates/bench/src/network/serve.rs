@@ -192,7 +192,8 @@ fn accept(listener: &TcpListener, guests: &mut Vec<Client>) -> io::Result<()> {
                 Some(Errno::INTR | Errno::CONNABORTED) => continue,
                 // Without a free descriptor the kernel returns this error even if no client waits.
                 _ if !knocks(listener) => return Ok(()),
-                // Who has proved nothing leaves his place to the next one.
+                // The oldest client without a proof is dropped, and the next one gets its
+                // descriptor.
                 Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if !guests.is_empty() => {
                     guests.remove(0);
                     continue;

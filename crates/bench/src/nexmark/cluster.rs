@@ -23,7 +23,7 @@ use memory::{JOBMANAGER_DIRECT, JOBMANAGER_HEAP, METASPACE, OVERHEAD, Sizes};
 const LOOPBACK: &str = "127.0.0.1";
 /// How long both may take to start: 15 s on two busy CPUs.
 const START: Duration = Duration::from_secs(180);
-/// How long a lost TaskManager may stay in the JobManager's books: its heartbeats end after
+/// How long the JobManager may still list a lost TaskManager: its heartbeats end after
 /// `HEARTBEAT_TIMEOUT_MS`.
 const FORGET: Duration = Duration::from_secs(60);
 const HEARTBEAT_TIMEOUT_MS: u32 = 20_000;
@@ -62,7 +62,7 @@ pub const COLLECTOR: &str = "-XX:+UseSerialGC";
 /// What that calls itself.
 pub const COLLECTORS: [&str; 2] = ["Copy", "MarkSweepCompact"];
 
-/// What lies in its folder: configuration, logs, what a Java process says of its own end, and its
+/// The contents of its folder: configuration, logs, crash reports of Java processes, and its
 /// working files.
 const HOLDS: &[&str] = &[
     "config.yaml",

@@ -1,5 +1,4 @@
-//! What the job's reporter says, taken at one instant inside a TaskManager. Nothing of it is taken
-//! on trust.
+//! What the job's reporter says, taken at one instant inside a TaskManager. All of it is checked.
 
 use serde::Deserialize;
 

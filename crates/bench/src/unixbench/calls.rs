@@ -42,7 +42,7 @@ pub fn system_calls() -> anyhow::Result<Loops> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open("/dev/null", flags, Mode::empty()).context("cannot open /dev/null")?;
     let (process, user) = (i64::from(std::process::id()), rustix::process::getuid().as_raw());
-    // Telling the mask takes setting it: what was there is put back at once, and set from then on.
+    // Reading the mask takes setting it: the old one is put back at once, and set from then on.
     let mask = c_calls::mask(0o077);
     c_calls::mask(mask);
     Ok(Box::new(move |loops: u64| {

@@ -37,7 +37,7 @@ impl Company {
         Company { found, places }
     }
 
-    /// What a host's peers say of its run.
+    /// How a host's run compares with those of its peers.
     pub fn among(&self, subject: &Subject) -> PeerResult {
         let Peers { fleet, groups, standings, suspected, .. } = &self.found;
         let places = self.places.get(&subject.host).map_or(&[][..], Vec::as_slice);
@@ -73,7 +73,7 @@ impl Company {
     }
 }
 
-/// What the peers of a host that is behind now say of an earlier run of it.
+/// How an earlier run of a host that is behind now compares with the host's peers.
 fn before(standing: &HostStanding, subject: &Subject) -> Option<PeerResult> {
     let own = standing.history.iter().find(|own| own.started == subject.started)?;
     Some(if own.is_slow() {

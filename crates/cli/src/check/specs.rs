@@ -1,4 +1,4 @@
-//! What runs are held against: one spec, or of a folder of specs the one of a host's class; each
+//! What runs are checked against: one spec, or of a folder of specs the one of a host's class; each
 //! with the runs that its `within` counts from.
 
 use std::collections::HashMap;
@@ -174,7 +174,7 @@ pub enum Specs {
 }
 
 impl Specs {
-    /// Every spec of a folder; each must say of which hosts it is.
+    /// Every spec of a folder; each must name the hosts that it is for.
     pub fn folder(folder: &Path) -> anyhow::Result<Specs> {
         let files = of_folder(folder)?;
         ensure!(!files.is_empty(), "the folder {} has no spec (*.toml)", folder.display());

@@ -35,7 +35,7 @@ const SYMPTOMS: &[(&[&str], &[&str])] = &[
     (&["throttling", "thermal", "overheating"], &[rule::SLOW_CLOCK.as_str(), rule::MOVING_CLOCK.as_str()]),
 ];
 
-/// Words of a question that say nothing of its subject.
+/// Words of a question that do not name its subject.
 const FILLERS: &[&str] = &[
     "a", "an", "and", "are", "at", "bad", "does", "fast", "high", "how", "in", "is", "it", "low", "my",
     "not", "of", "on", "slow", "so", "the", "to", "too", "what", "why",

@@ -1,4 +1,4 @@
-//! `assay run --accept`: a run that is held against a spec, and what it visits for that.
+//! `assay run --accept`: a run that is checked against a spec, and what it visits for that.
 
 use std::collections::BTreeMap;
 use std::fs;

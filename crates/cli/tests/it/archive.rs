@@ -127,7 +127,8 @@ fn reports_of_old_are_compared() {
     }
 }
 
-/// The share of reads that 0.1 made up where fio's text does not tell it: 50, of seven in ten.
+/// Removes the share of reads that 0.1 invented where fio's text does not contain it: 50 %, of a
+/// job with 70 %.
 fn without_share(value: &mut Value) {
     match value {
         Value::String(text) => *text = text.replace("&read_share=50", ""),

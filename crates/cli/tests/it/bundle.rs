@@ -1,4 +1,4 @@
-//! What leaves the house names nobody, and is judged as before.
+//! A redacted bundle contains no names, and is judged as before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -159,7 +159,7 @@ fn what_is_left_is_named_with_its_place() {
     let verify = |words: &[&str]| end(crate::assay().args(["bundle", "--verify"]).arg(&out).args(words));
     let ended = verify(&[]);
     assert!(ended.expect(0).out.contains("no name is left"), "{}", ended.out);
-    // Somebody packs a file of his own beside it.
+    // A file with names is added to the bundle.
     let mut files = unpacked(&out);
     let hex: String = b"PROD-LEDGER-7".iter().map(|byte| format!("{byte:02x}")).collect();
     files.insert("assay-bundle/notes.txt".into(), format!("seen {hex} at 52:54:00:12:34:56").into_bytes());

@@ -1,4 +1,4 @@
-//! `assay check`: specs held against runs and summaries, the screens and exit codes.
+//! `assay check`: specs checked against runs and summaries, the screens and exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -332,7 +332,7 @@ fn the_example_of_the_help_names_series_that_runs_have() {
         help.lines().find(|line| line.trim_start().starts_with("series = \"memory.")).expect("a series");
     let (_, text, _) = check(&run, &format!("[[limit]]\n{series}\nmin = \"1 GB/s\"\n"), &["--all"]);
     assert!(text.contains("✓ met") && !text.contains("not measured"), "{text}");
-    // A glob that leaves the pages away is told which one finds them.
+    // For a glob without the pages, the message names the glob that finds the figures.
     let bare = "[[limit]]\nseries = \"memory.bandwidth@all?op=read*\"\nmin = \"1 GB/s\"\n";
     let (code, text, _) = check(&run, bare, &["--all"]);
     let text = text.split_whitespace().collect::<String>();

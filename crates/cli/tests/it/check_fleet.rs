@@ -134,7 +134,7 @@ fn of_each_host_the_newest_run_counts_and_the_others_are_said_to_be_left_out() {
     assert!(text.contains("ACCEPT") && text.contains("1 older run left out"), "{text}");
     // Without it all of them count.
     assert_eq!(verdicts(&hosts.outcomes(&[&folder], TWO_CPUS, &[])).len(), 4);
-    // What cannot be read may be anybody's newest run.
+    // A file that cannot be read may be the newest run of any host.
     hosts.put("runs/b/5.assay.jsonl", "{\"header\":\n");
     let (code, text, _) = hosts.check(&[&folder], TWO_CPUS, &["--newest", "--brief"]);
     assert!(code == 3 && text.contains("2 accepted, 1 not usable"), "{text}");
@@ -205,7 +205,7 @@ fn a_host_that_is_slower_than_its_peers_is_rejected_and_few_hosts_decide_nothing
     let named = format!("{PEERS}runs = \"fleet.ndjson\"\n");
     let beside = beside_peers(&hosts.outcomes(&[&one], &named, &[]));
     assert!(beside[0].1 == "missed" && beside[0].2.contains("behind its 11 peers"), "{beside:?}");
-    // A run that is measured now is held against them, too.
+    // A run that is measured now is compared with them, too.
     let mut command =
         crate::runs::run_into(&hosts.place("now"), "--quick --new --pretend 1 --only cpu.clock");
     command.arg("--accept").arg(hosts.put("now.toml", &named)).arg("--from");
@@ -263,7 +263,7 @@ fn a_host_is_rejected_by_runs_that_confirm_each_other() {
         "{text}"
     );
     assert!(lines[3] == "3 runs: REJECT: 1 accepted, 1 rejected, 1 undecided.", "{text}");
-    // Run files say the same; what cannot be read is no witness, and the newest of nobody.
+    // Run files give the same; an unreadable one confirms nothing, and is no host's newest run.
     let again = spec.replace("1 GHz", "9 GHz");
     let folder = hosts.place("runs");
     hosts.run("runs/1.assay.jsonl", "db4", "2026-11-03T10:00:00Z");

@@ -64,8 +64,8 @@ impl Bench {
         path
     }
 
-    /// The run begun a minute later, each record changed by `edit`, which is told the case that a
-    /// visit is of.
+    /// The run begun a minute later, each record changed by `edit`, which also gets the benchmark
+    /// that a visit is of.
     fn copy(&self, name: &str, mut edit: impl FnMut(&mut Value, &str)) -> PathBuf {
         let text = unsealed(&self.run);
         let mut plan: Vec<String> = Vec::new();
@@ -270,7 +270,7 @@ fn a_folder_is_all_runs_in_it() {
 #[test]
 fn other_conditions_are_refused_by_name() {
     let bench = Bench::new();
-    // One that somebody else's work took half of the CPUs of.
+    // One in which other work took half of the CPUs of memory latency.
     let hog = bench.copy("hog.assay.jsonl", |record, of| {
         if of == "memory.latency" && record["visit"].is_object() {
             // Long enough for ticks to be believed.
@@ -288,7 +288,8 @@ fn other_conditions_are_refused_by_name() {
             }
         }
     });
-    // Two reports refuse what their runs do, those too that do not tell their headlines.
+    // Two reports refuse what their runs do, also those that do not record which series are
+    // headlines.
     let report = |run: &PathBuf, name: &str, tells: bool| {
         let saved = assay().args(["report", "--json"]).arg(run).output().expect("assay runs").stdout;
         let mut saved: Value = serde_json::from_slice(&saved).expect("JSON");
@@ -463,7 +464,7 @@ fn cpus_and_caches_of_two_machines_are_drawn_beside_each_other() {
     for label in ["A vm", "B ", "core, reported", "last-level cache, reported", "A believed", "B measured"] {
         assert!(section.contains(label), "{label}: {section}");
     }
-    // One host twice has nothing to tell apart.
+    // One host twice has no difference to show.
     let again = run("firecracker-guest-2cpu.json", "c");
     assert!(!shown(&small, &again).contains("reported and measured"));
 }

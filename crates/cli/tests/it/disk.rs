@@ -102,7 +102,7 @@ impl Small {
         self.point.path().to_str().expect("text")
     }
 
-    /// Allocates a file of so many bytes.
+    /// Allocates a file of `bytes` bytes.
     fn filled(&self, bytes: u64) {
         let file = fs::File::create(self.point.path().join("filler")).expect("a file");
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes).expect("room");

@@ -1,5 +1,5 @@
-//! What is handed out: packages are made of the program, each row of README's table of ways to
-//! install is tried, the program runs from there, and goes without a trace.
+//! What is distributed: packages are made of the program, each row of README's table of ways to
+//! install is tried, the program runs from there, and is removed without a trace.
 
 use std::path::Path;
 use std::process::Command;

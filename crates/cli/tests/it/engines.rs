@@ -77,8 +77,8 @@ impl Stage {
         }
     }
 
-    /// Writes specs that an invented run meets, misses, and cannot be held against: its figure's
-    /// limit is its own value. With the exit code of each.
+    /// Writes specs that an invented run meets, misses, and leaves undecided: the limit is the
+    /// figure's own value. With the exit code of each.
     fn specs(&self) -> [(PathBuf, i32); 3] {
         let dir = tempfile::tempdir().expect("a folder");
         end(&mut crate::runs::run_into(dir.path(), &pretended(ONLY))).expect(0);

@@ -77,7 +77,7 @@ fn topics_states_and_placements_are_found_by_their_words() {
     );
 }
 
-/// Whoever reads a word on a first screen can ask what it means.
+/// Every word on a first screen can be explained.
 #[test]
 fn words_of_first_screens_are_explained() {
     for (word, said) in [

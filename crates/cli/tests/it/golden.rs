@@ -186,7 +186,7 @@ fn all_prints_every_figure_behind_the_first_screen() {
         let first = screen(&run, width, "C.UTF-8", &[]);
         let all = screen(&run, width, "C.UTF-8", &["--all", "--keys"]);
         assert!(all.lines().count() > first.lines().count() + 10, "{all}");
-        // Commands are whole: whoever copies one wants it so.
+        // Commands are whole, so that they can be copied.
         let is_command = |line: &str| ["check: ", "more: "].iter().any(|word| line.contains(word));
         for line in all.lines().filter(|line| !is_command(line)) {
             assert!(line.chars().count() <= width && !line.contains('…'), "{width}: {line}");

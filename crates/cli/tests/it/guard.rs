@@ -273,7 +273,7 @@ fn two_commands_at_once_meet_and_swap_their_cpus() {
     let dir = tempfile::tempdir().expect("a folder");
     let meet = dir.path().join("meet");
     assert!(Command::new("mkfifo").arg(&meet).status().expect("mkfifo").success());
-    // Each end of the pipe waits for the other; then each tells the number of its only CPU, from 1.
+    // Each end of the pipe waits for the other, then prints the number of its only CPU, from 1.
     let cpu = "c=$(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status); echo n: $((c+1))";
     let meet = meet.display();
     let (a, b) = (format!("echo x >'{meet}'; {cpu}"), format!("read x <'{meet}'; {cpu}"));

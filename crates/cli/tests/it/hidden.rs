@@ -1,5 +1,5 @@
-//! What a namespace, a sandbox or a masked file system hides, for real: the true answer or "cannot
-//! be told", and never an all-clear from a source that is dead.
+//! What a namespace, a sandbox or a masked file system hides, for real: the report is the true
+//! answer or that it is unknown, and never an all-clear from a source that is dead.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -161,7 +161,7 @@ fn a_quota_above_the_namespace_is_seen_by_its_pauses() {
     let _ = std::fs::remove_dir(&leaf);
 }
 
-/// Where /sys tells nothing, each CPU is asked for its caches, wherever the program was started.
+/// Where /sys contains nothing, each CPU is asked for its caches, wherever the program was started.
 #[test]
 fn caches_without_sys_are_those_of_every_cpu() {
     let test = "caches_without_sys_are_those_of_every_cpu";

@@ -17,8 +17,8 @@ mod export;
 mod faults;
 mod first_screen;
 
-/// The results of lmbench that were collected (not part of this project); `None`, said aloud, in a
-/// clone without them.
+/// The results of lmbench that were collected (not part of this project); `None`, with a message,
+/// in a clone without them.
 fn collected(test: &str) -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures/results/lmbench");
     if !folder.is_dir() {
@@ -386,7 +386,7 @@ fn halved(line: &str, cases: &mut Vec<u64>) -> String {
 }
 
 /// Rows that differ by their size only have it in their titles, and a file that came faster than
-/// memory is told of.
+/// memory is reported.
 #[test]
 fn bandwidths_are_shown_with_their_sizes() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -103,8 +103,8 @@ fn signals_put_back_and_kill_leaves_a_journal() {
         std::thread::sleep(Duration::from_millis(random.u64(0..400)));
         running.signal(Signal::KILL);
         running.end();
-        // The journal first: the watchdog may put back and remove it between two looks, and nobody
-        // switches off again.
+        // The journal first: the watchdog may put back and remove it between the two checks, and
+        // nothing switches off again.
         assert!(changed(&tree) || control(&tree) == "on", "round {round}");
         match round % 2 {
             0 => {
@@ -156,7 +156,7 @@ fn another_boot_and_another_hand_are_left_alone() {
     }
 }
 
-/// Stopped first, so that its watchdog is gone before it: nobody puts back.
+/// Stopped first, so that its watchdog is gone before it: the settings stay changed.
 fn killed_with_its_watchdog(running: Running) {
     running.signal(Signal::STOP);
     for watchdog in children_of(running.child.id(), "--watch") {

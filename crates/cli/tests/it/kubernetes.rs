@@ -28,7 +28,7 @@ fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }
 
-/// A YAML file as JSON; `None`, said aloud, where there is no PyYAML.
+/// A YAML file as JSON; `None`, with a message, where there is no PyYAML.
 fn yaml(path: &Path) -> Option<Value> {
     let convert = "import json,sys,yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
     let mut python = fleet_tool("yaml", "python3")?;
@@ -276,7 +276,7 @@ fn the_plugin_of_node_problem_detector_keeps_its_protocol() {
         assert!(line.is_ascii() && line.ends_with('\n'), "{line:?}");
         assert!((10..=81).contains(&line.len()) && line.lines().count() == 1, "{line:?}");
     }
-    // Nothing to run, nothing that may be run, and nobody who answers.
+    // A program that does not exist, and one that does not answer.
     let (ended, line) = judged.plugin("runs", "met.toml", &judged.at("no-such-program"));
     assert!(ended == 2 && line.starts_with("assay cannot be run"), "{ended} {line}");
     let hung = judged.at("hung");

@@ -1,5 +1,5 @@
-//! Guests of the machine lab (`lab/README.md`): machines that nobody has at hand are described as
-//! they are, and measured where it was meant.
+//! Guests of the machine lab (`lab/README.md`): Assay describes hosts that are not at hand as they
+//! are, and measures on the CPUs that were meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -347,8 +347,8 @@ fn measured(folder: &TempDir) -> Vec<(Planned, Visit)> {
     run.visits.into_iter().map(|visit| (run.header.plan[visit.case as usize].clone(), visit)).collect()
 }
 
-/// What the kernel told while the run's memory was bound: all nodes that the plan names were, and
-/// no page lay elsewhere.
+/// What the kernel reported while the run's memory was bound: all nodes that the plan names were,
+/// and no page lay elsewhere.
 fn check_bound_memory(folder: &TempDir, plan: &[Planned]) {
     let text = fs::read_to_string(folder.path().join("numa_maps")).expect("the guest wrote it");
     let mut seen = CpuSet::default();
@@ -369,7 +369,7 @@ fn check_bound_memory(folder: &TempDir, plan: &[Planned]) {
     assert_eq!(seen, meant.flat_map(|seat| seat.mem_nodes.iter()).collect());
 }
 
-/// Cases of one benchmark are the whole matrix: for each node with CPUs (these), each of so many
+/// Cases of one benchmark are the whole matrix: for each node with CPUs (these), each of `memories`
 /// memories.
 fn check_plan<'a>(
     plan: impl Iterator<Item = &'a Planned>,

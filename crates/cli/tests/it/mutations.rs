@@ -101,7 +101,7 @@ fn ways(kind: Kind) -> &'static [Way] {
     }
 }
 
-/// How a program ended that had so much memory and time.
+/// How a program ended that had limited memory and time.
 struct Bounded {
     status: ExitStatus,
     /// The most that it had in memory, KiB. At least what this process had when it started it.
@@ -122,7 +122,7 @@ fn bounded(command: &mut Command) -> Bounded {
     }
     let child = command.spawn().expect("assay starts");
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: the child is ours and nobody else waits for it; both places may be written to.
+    // SAFETY: the child is ours and nothing else waits for it; both places may be written to.
     let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()) };
     assert_eq!(waited, child.id() as i32, "{}", std::io::Error::last_os_error());
     // SAFETY: filled by the kernel; all zeros would do, too.
@@ -130,7 +130,7 @@ fn bounded(command: &mut Command) -> Bounded {
     Bounded { status: ExitStatus::from_raw(status), resident: usage.ru_maxrss as u64 }
 }
 
-/// What came of many.
+/// The totals of many files.
 #[derive(Default)]
 struct Course {
     commands: u64,
@@ -147,7 +147,7 @@ struct Course {
 /// Pages that the browser is to look at, at most.
 const PAGES: usize = 120;
 
-/// Changes one file and has it read in some ways; what is wrong is told with the file's number.
+/// Changes one file and has some commands read it; faults are recorded with the file's number.
 fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages: &Path) {
     let mut random = fastrand::Rng::with_seed(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let kind = match random.u8(0..20) {
@@ -167,7 +167,7 @@ fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages:
     let changed = Changer { random: random.fork(), others: &others }.change(file);
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    // The name tells some readers what a file is.
+    // Some readers recognise a file by its name.
     let name = ["changed.assay.jsonl", "changed.json", "changed.txt", "changed"][random.usize(0..4)];
     let name = if kind == Kind::Run { "changed.assay.jsonl" } else { name };
     fs::write(path(name), &changed).expect("written");
@@ -222,7 +222,7 @@ fn try_one(seeds: &Seeds, seed: u64, number: u64, course: &Mutex<Course>, pages:
     }
 }
 
-/// Changes and tries so many files; opens pages in a browser.
+/// Changes and tries `count` files; opens pages in a browser.
 fn try_many(count: u64, seed: u64, lanes: usize, most_pages: usize) -> Course {
     let begin = Instant::now();
     let seeds = Seeds::gather();

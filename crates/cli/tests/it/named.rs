@@ -201,7 +201,7 @@ fn markdown_is_short_enough_for_a_comment() {
     assert!(!text.contains("## All figures") && !text.contains("## Every sample"));
 }
 
-/// Runs by a name, and what is said of a name that nobody gave.
+/// Runs are kept and found by a name; a name without runs gets a message on how to give one.
 #[test]
 fn runs_are_kept_and_found_by_a_name() {
     let folder = tempfile::tempdir().expect("a temporary directory");

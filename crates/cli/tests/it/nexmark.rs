@@ -1,5 +1,5 @@
-//! `assay run --only nexmark` and `assay setup flink`: what is missing or wrong is said, and a real
-//! cluster leaves nothing behind, whoever is killed.
+//! `assay run --only nexmark` and `assay setup flink`: what is missing or wrong is reported, and a
+//! real cluster leaves nothing behind, whichever process is killed.
 
 use std::collections::BTreeMap;
 use std::fs;

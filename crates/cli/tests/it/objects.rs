@@ -105,7 +105,7 @@ enum Victims {
 }
 
 impl Victims {
-    /// In one go: nobody of them can do anything in between.
+    /// In one go: none of them can do anything in between.
     fn kill(self, session: &Running) {
         let own = Pid::from_child(&session.child);
         kill(own, Signal::STOP);

@@ -1,4 +1,4 @@
-//! Real runs below trees of files that stand for a host which tells of its clocks, idle states,
+//! Real runs below trees of files that stand for a host which reports its clocks, idle states,
 //! temperatures and voltages, and whose files change while the run goes on.
 
 use std::fs;

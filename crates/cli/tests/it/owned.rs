@@ -92,7 +92,7 @@ fn left_by_a_kill(folder: &Path, only: &str) -> PathBuf {
         }
         running.signal(Signal::KILL);
         drop(running);
-        // Whoever still ends may yet remove it.
+        // A process that is still ending may yet remove it.
         let end = Instant::now() + Duration::from_secs(60);
         while !processes_marked(&mark).is_empty() {
             assert!(Instant::now() < end, "{only}: still there: {:?}", processes_marked(&mark));
@@ -269,7 +269,7 @@ fn what_a_killed_run_left_goes_wherever_it_worked() {
     }
 }
 
-/// Whatever the umask, nobody else may tell root what to put back.
+/// Whatever the umask, no other user can write what root will put back.
 #[test]
 fn journals_are_for_their_user_only() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -70,7 +70,7 @@ impl Made {
         path
     }
 
-    /// So many healthy hosts in `runs/`.
+    /// Puts this number of healthy hosts into `runs/`.
     fn healthy(&mut self, hosts: usize) {
         for number in 0..hosts {
             let summary = self.host(&format!("db{number:02}"), "2026-11-01T00:00:00Z", 1.0);
@@ -209,7 +209,7 @@ fn a_part_without_a_key_figure_names_its_benchmarks() {
     assert!(!text.contains("more figures"), "they are those of the part: {text}");
 }
 
-/// The first screens: hosts that are behind, none, and too few to tell.
+/// The first screens: hosts that are behind, none, and too few to compare.
 #[test]
 fn a_fleet_has_a_screen_of_forty_lines() {
     let mut made = Made::new();

@@ -1,5 +1,5 @@
-//! What identifies an owner or belongs to others reaches no file and no report, and comes out of no
-//! old file again.
+//! What identifies an owner or other users reaches no file and no report, and comes out of no old
+//! file again.
 
 use std::fs;
 use std::io::Read;

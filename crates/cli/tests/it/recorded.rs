@@ -15,7 +15,7 @@ use stats::order::median;
 use crate::assay;
 use crate::compare::scale;
 
-/// The recorded runs; `None`, said aloud, in a clone without them.
+/// The recorded runs; `None`, with a message, in a clone without them.
 fn recorded(test: &str) -> Option<[PathBuf; 3]> {
     let folder = testkit::root().join("../shared/fixtures/runs");
     let files = [1, 2, 3].map(|number| folder.join(format!("quick-{number}.assay.jsonl.gz")));

@@ -1,4 +1,4 @@
-//! Programs to whom the kernel refuses some calls, as containers and sandboxes make it: a filter
+//! Programs for which the kernel refuses some calls, as in containers and sandboxes: a filter
 //! (seccomp) that a child gives itself between its birth and its program.
 
 use std::io;

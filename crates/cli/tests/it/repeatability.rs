@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::assay;
 use crate::runs::{Ended, end, results};
 
-/// The published runs of bwaves by population, percent of their mean; `None`, said aloud, in a
+/// The published runs of bwaves by population, percent of their mean; `None`, with a message, in a
 /// clone without them.
 fn published(test: &str) -> Option<Vec<(String, Vec<f64>)>> {
     let file = testkit::root().join("../shared/spec/data/bwaves_repeatability.csv");

@@ -1,6 +1,5 @@
-//! Each rule with its faults and with clean runs. Whoever adds a rule adds its line to the table
-//! below: a test that plants what the rule must find, and one that shows what it must not call a
-//! fault.
+//! Each rule with its faults and with clean runs. A new rule gets a line in the table below: a test
+//! that plants what the rule must find, and one that shows what it must not call a fault.
 
 use std::collections::BTreeSet;
 
@@ -375,7 +374,7 @@ fn on_a_clean_server_all_rules_look_and_only_informative_ones_speak() {
 
 #[test]
 fn rules_that_know_nothing_do_not_apply() {
-    // A host that tells nothing but its CPUs, and visits without conditions.
+    // A host that reports nothing but its CPUs, and visits without conditions.
     let tree = crate::synthetic::Tree::new();
     tree.file("/sys/devices/system/cpu/online", "0-1");
     let root = tree.root().display().to_string();

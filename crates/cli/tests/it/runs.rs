@@ -47,7 +47,7 @@ impl Ended {
         self.sane()
     }
 
-    /// Both streams say nothing of a panic, and errors hold all these words.
+    /// Neither stream reports a panic, and errors contain all these words.
     #[track_caller]
     pub fn says(&self, words: &[&str]) -> &Ended {
         self.sane();
@@ -88,7 +88,7 @@ impl Running {
     #[track_caller]
     pub fn end(mut self) -> Ended {
         self.wait_for_end();
-        // As long as nobody has waited for it, its times can be read.
+        // Its times can be read until the wait below reaps it.
         let cpu = cpu_time(self.child.id());
         let status = self.child.wait().expect("it has ended");
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -159,7 +159,7 @@ pub fn end(command: &mut Command) -> Ended {
     start(command).end()
 }
 
-/// The user that nobody is, on every Linux.
+/// The user ID without any privilege (the kernel's overflow UID) on every Linux.
 const NOBODY: u32 = 65534;
 
 /// A command as a user without any privilege; as it is where we are none ourselves.
@@ -171,7 +171,8 @@ pub fn unprivileged(command: &Command) -> Command {
     }
 }
 
-/// A folder that an unprivileged user owns; `None`, said aloud, where there can be no such user.
+/// A folder that an unprivileged user owns; `None`, with a message, where there can be no such
+/// user.
 pub fn folder_of_nobody(test: &str) -> Option<TempDir> {
     let program = testkit::program();
     let version = end(&mut unprivileged(Command::new(program).arg("--version")));
@@ -300,7 +301,7 @@ pub fn results(dir: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// What `assay diagnose --json` says of a run file.
+/// The results of `assay diagnose --json` for a run file.
 #[track_caller]
 pub fn diagnosed(file: &Path) -> Value {
     let ended = on_file("diagnose", file, "--json");
@@ -356,8 +357,8 @@ pub fn is_tidy(dir: &Path) {
     }
 }
 
-/// A tree that stands for this host's counters and tells nothing else but its CPUs: what others
-/// do here meanwhile cannot be seen in it, so runs below it are quiet.
+/// A tree that stands for this host's counters and has nothing else but its CPUs: other work on
+/// this host cannot be seen in it, so runs below it are quiet.
 pub fn quiet_tree() -> Tree {
     let tree = Tree::new();
     tree.file("/sys/devices/system/cpu/online", &crate::host::allowed_cpus().to_string());
@@ -379,8 +380,8 @@ pub fn stat(idle: u64, stolen: u64) -> String {
     lines.join("\n")
 }
 
-/// /proc/vmstat with so many pages swapped in, and moved between nodes, and so many faults; always
-/// of one length.
+/// /proc/vmstat with `pages` pages swapped in and as many moved between nodes, and `faults` faults;
+/// always of one length.
 pub fn vmstat(pages: u64, faults: u64) -> String {
     format!(
         "pgfault {faults:010}\npswpin {pages:010}\npswpout 0000000000\nnuma_pages_migrated {pages:010}\nallocstall_normal 0"

@@ -24,7 +24,7 @@ struct Server {
     port: u16,
     token: String,
     _said: BufReader<ChildStdout>,
-    /// What it tells people, as it goes.
+    /// Its messages, as they come.
     told: tempfile::NamedTempFile,
 }
 

@@ -12,8 +12,8 @@ pub struct Board {
 pub const CPU: &str = "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz";
 
 impl Board {
-    /// So many sockets of 12 slots, a processor in each, and modules of 16 GiB in those slots that
-    /// are named.
+    /// A board with this number of sockets, each with 12 slots and a processor, and modules of 16
+    /// GiB in the slots that are named.
     pub fn dell(sockets: u32, filled: &[&str]) -> Board {
         let letters = "ABCDEFGH".chars().take(sockets as usize);
         let names: Vec<String> =

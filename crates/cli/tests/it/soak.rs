@@ -56,7 +56,7 @@ fn own_objects() {
     let _ = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWIPC) };
 }
 
-/// Kills until the time is over, in several lanes, and tells each bout.
+/// Kills until the time is over, in several lanes, and reports each bout.
 fn soak(
     families: &[(&'static str, u32)],
     seconds: u64,

@@ -115,7 +115,8 @@ fn mistakes_of_usage_exit_with_2_and_words() {
         ("hackbench", "--knob policy=other,batch --only sched", "--only is for `assay run`"),
         (steady, &format!("{granularity}=1ms,2ms"), "has no min_granularity_ns"),
     ] {
-        // The mistake is found before anything is looked at, but for what this kernel lacks.
+        // The mistake is found before the host is looked at, but for settings that this kernel
+        // lacks.
         let tree = kernel("6.18.44-cloud");
         tree.file("/proc/sys/kernel/sched_autogroup_enabled", "1").file("/proc/sys/vm/swappiness", "60");
         let out = tempfile::tempdir().expect("a folder");
@@ -173,7 +174,7 @@ fn a_dry_run_lists_cells_and_changes_and_does_nothing() {
     assert!(
         !tree.root().join("var").exists() && std::fs::read_dir(out.path()).expect("there").next().is_none()
     );
-    // Knobs of our own tasks change nothing and need nobody.
+    // Settings of our own tasks change nothing on the host and need no privilege.
     let own = end(&mut sweep_below(&tree, out.path(), "selftest.steady --knob policy=other,batch --dry-run"));
     assert!(own.expect(0).out.contains("needs root: nothing\n  would change on this host: nothing\n"));
 }

@@ -1,4 +1,4 @@
-//! Machines that nobody gave us: trees of /proc and /sys made by the tests.
+//! Invented hosts: trees of /proc and /sys made by the tests.
 
 use std::fs;
 use std::path::Path;

@@ -64,7 +64,7 @@ impl Made {
         own
     }
 
-    /// A history of a host from 3 Nov on, whose memory has so much latency by the day.
+    /// A history of a host from 3 Nov on, whose memory latency each day is `latency`.
     fn history(&mut self, host: &str, days: usize, latency: impl Fn(usize) -> f64) -> Vec<Summary> {
         (3..3 + days).map(|day| self.run(host, day, latency(day))).collect()
     }

@@ -221,7 +221,7 @@ fn bad_recordings_say_what_is_wrong() {
     let (code, _, error) = output(&["--from", &path, "--siblings", "0,32", "--every", "20ms"]);
     assert!(code == 3 && error.contains("leave out --every"), "{error}");
     told(&["--from", &path, "--siblings", "0,32", "--every", "1s"]);
-    // Nobody says which CPUs share a core.
+    // It is not given which CPUs share a core.
     let (code, _, error) = output(&["--from", &path]);
     assert!(code == 3 && error.contains("--siblings") && error.contains("--machine"), "{error}");
     let missing = dir.path().join("missing").to_string_lossy().into_owned();

@@ -32,7 +32,7 @@ fn ids() -> BTreeSet<&'static str> {
     FAMILIES.iter().flat_map(of).collect()
 }
 
-/// The family that a file speaks of, by a folder's name or the file's: that of the family, or of a
+/// The family that a file belongs to, by a folder's name or the file's: that of the family, or of a
 /// group of its benchmarks.
 fn family_of(path: &str) -> Option<&'static Family> {
     let crates = ["bench", "diagnose", "compare", "report", "session"];

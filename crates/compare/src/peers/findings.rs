@@ -147,8 +147,8 @@ struct Behind<'a> {
 }
 
 impl<'a> Behind<'a> {
-    /// A part is worth more than a benchmark of it; a benchmark far below its part is named for
-    /// itself.
+    /// The finding names a part rather than one of its benchmarks, unless the benchmark is far
+    /// below its part.
     fn of(fleet: &'a Fleet, standing: &'a HostStanding) -> Option<Behind<'a>> {
         let part = standing.worst();
         let far_below = |flag: &&Flag| part.is_none_or(|part| flag.ratio <= part.ratio - 0.1);

@@ -98,7 +98,7 @@ pub struct Fleet {
     shared: Shared,
 }
 
-/// The better side by the unit, where an old summary does not tell; `None` of what could be either.
+/// The better side by the unit, for old summaries without it; `None` of what could be either.
 pub(crate) fn better_of(unit: &str) -> Option<Better> {
     match unit {
         "ns" | "us" | "µs" | "ms" | "s" | "cycles" => Some(Better::Lower),
@@ -206,7 +206,7 @@ impl Fleet {
             let alike = numbers.entry(sum.finish()).or_default();
             let twin =
                 alike.iter().map(|other| &self.hosts[*other]).find(|other| other.values.same(&host.values));
-            // Invented runs tell the boot of the host that invented them.
+            // Invented runs carry the boot ID of the host that invented them.
             let boot = host.boot_id.as_deref().filter(|boot| !boot.is_empty() && !host.pretended);
             let why = match (boot.and_then(|boot| boots.get(boot)), twin) {
                 (Some(other), _) => format!("it ran in one boot with {other}"),
@@ -322,7 +322,7 @@ impl From<&ComparisonSide> for HostResult {
                 }
             },
         });
-        // An identity is host and time; foreign files need not tell one.
+        // An identity is host and time; foreign files may have none.
         let started =
             arm.identities.keys().next().and_then(|one| one.strip_prefix(&format!("{} ", arm.host)));
         HostResult {

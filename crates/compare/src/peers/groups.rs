@@ -1,8 +1,8 @@
-//! Who are peers: hosts that agree in every field that makes a machine what it is.
+//! Which hosts are peers: those that agree in every field of their make-up.
 //!
-//! A field that a host does not tell (DIMMs need root) makes no group of its own: such a host
-//! belongs to the largest group that agrees in all that it does tell. Memory sizes differ by what
-//! firmware keeps: sizes within 5 % of each other are one.
+//! A field that a host does not report (DIMMs need root) makes no group of its own: such a host
+//! belongs to the largest group that agrees in all fields that it does report. Memory sizes differ
+//! by what firmware reserves: sizes within 5 % of each other count as one.
 
 use std::collections::BTreeMap;
 
@@ -39,10 +39,10 @@ const MEMORY: &str = "memory_gib";
 /// Sizes of memory within this share of each other are one.
 const SAME_MEMORY: f64 = 0.05;
 
-/// What two groups must have in common to be held against each other at all.
+/// What two groups must have in common to be compared at all.
 const NEAR: [&str; 3] = ["suite", "cpu_model", "packages"];
 
-/// A value that so large a share of a group has is the group's.
+/// A value that at least this share of a group has is the group's.
 const MAJORITY: f64 = 0.6;
 
 /// Hosts of one make-up.
@@ -54,11 +54,11 @@ pub struct Group {
     pub hosts: Vec<usize>,
     /// What they have in common of the fields that form groups.
     pub make_up: Vec<(String, String)>,
-    /// Fields that some of its hosts do not tell, with how many.
+    /// Fields that some of its hosts do not report, with how many.
     pub unreported: Vec<(String, usize)>,
-    /// What most of its hosts tell of anything.
+    /// For each label, the value that most of its hosts report.
     pub usual: BTreeMap<String, String>,
-    /// Of a group with too few hosts: the one that it is held against.
+    /// Of a group with too few hosts: the one that it is compared with.
     pub near: Option<NearestGroup>,
 }
 
@@ -80,7 +80,7 @@ pub struct Difference {
 }
 
 impl Group {
-    /// Whether its hosts can be held against each other.
+    /// Whether its hosts can be compared with each other.
     pub fn is_judged(&self) -> bool {
         self.hosts.len() >= MIN_HOSTS
     }
@@ -144,8 +144,8 @@ fn merged(mut by_key: BTreeMap<Key, Vec<usize>>) -> BTreeMap<Key, Vec<usize>> {
     by_key
 }
 
-/// Parts wherever two neighbouring sizes of memory are too far apart; hosts that do not tell stay
-/// with the largest part.
+/// Splits hosts wherever two neighbouring sizes of memory are too far apart; hosts that do not
+/// report a size stay with the largest part.
 fn by_memory(places: Vec<usize>, hosts: &[Host]) -> Vec<Vec<usize>> {
     let gib = |place: &usize| hosts[*place].make_up.get(MEMORY).and_then(|gib| gib.parse::<f64>().ok());
     let (known, unknown): (Vec<usize>, Vec<usize>) =

@@ -70,7 +70,7 @@ fn concerned(fleet: &Fleet, guests: &[usize], hosts: &[usize]) -> (Vec<usize>, V
         ends
     };
     let (fastest, slowest) = (ends(guests, least, f64::max), ends(hosts, most, f64::min));
-    // Rounding must not leave out whom the rows would tell.
+    // Rounding must not exclude hosts that the rows would name.
     let beats = |own: f64, other: f64| own - other > BEATS.ln() - 1e-9;
     let any = |places: &[usize], is_one: &dyn Fn(Value) -> bool| -> Vec<usize> {
         let concerned = |place: &usize| fleet.hosts[*place].values.iter().any(is_one);

@@ -16,8 +16,8 @@ pub const CHANCE: f64 = 0.01;
 /// Labels that are named, the surest first.
 const NAMED: usize = 3;
 
-/// A label with a value that hosts which stand apart share, and others mostly do not. Counted are
-/// hosts that tell the label.
+/// A label with a value that slow hosts share, and that others mostly do not have. Only hosts that
+/// report the label are counted.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OutputFollowed")]
 pub struct Followed {
@@ -71,7 +71,7 @@ pub(super) fn followed(fleet: &Fleet, apart: &[usize], others: &[usize]) -> Vec<
     for (label, values) in &counts {
         let (apart, others): (usize, usize) = (told(values, 0), told(values, 1));
         for (value, [having, beside]) in values {
-            // What one host has alone, or all have, can tell nothing.
+            // A value that one host has alone, or all have, explains nothing.
             if having + beside < 2 || having + beside == apart + others {
                 continue;
             }

@@ -192,7 +192,7 @@ fn distances(fleet: &Fleet, values: &Values, metrics: &BTreeMap<u32, Level>) -> 
 
 impl Baseline {
     fn of(fleet: &Fleet, group: &Group) -> Baseline {
-        // A benchmark that few of the group have says nothing of the others.
+        // A benchmark that less than half of the group ran has no baseline.
         let enough = |values: &[f64]| 2 * values.len() >= group.hosts.len();
         let mut metrics: BTreeMap<u32, Level> = BTreeMap::new();
         let all = metrics_of(fleet, group);

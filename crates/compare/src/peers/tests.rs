@@ -143,7 +143,7 @@ fn one_machine_under_many_names_counts_once() {
     }
 }
 
-/// The same inside its group: hosts that tell nothing of their slots, with another setting.
+/// Inside a group the hardware is the same: the suspects are the settings of the slow host.
 #[test]
 fn inside_a_group_settings_are_the_suspects() {
     let mut rng = Rng::with_seed(7);
@@ -307,7 +307,7 @@ fn old_summaries_tell_no_better_side_and_odd_values_are_left_out() {
     assert!(peers.fleet.metrics.iter().all(|metric| metric.higher == metric.unit.ends_with("B/s")));
     assert_eq!(peers.fleet.metrics.len(), BENCHES.len());
     assert_eq!((peers.fleet.hosts.len(), peers.fleet.left_out.len()), (9, 1));
-    // By what it says of itself.
+    // The reason is its own verdict.
     assert_eq!(peers.fleet.left_out[0].1, "it has no usable value: A quota stopped it.");
     assert!(peers.findings.is_empty(), "{:?}", peers.findings);
 }

@@ -122,7 +122,7 @@ fn other_work_other_tasks_and_caches_are_no_counterparts() {
         assert!(pairs.is_empty() && refused.len() == 1, "{key}: {refused:?}");
         assert!(refused[0].starts_with("size: B worked on") && refused[0].contains("measured a cache"));
     }
-    // A figure that somebody rejected is compared with nothing.
+    // A rejected figure is compared with nothing.
     let mut rejected = stream("triad", 40_000_000, 2);
     rejected.verdict = Verdict::new(VerdictKind::Rejected, "known from documentation alone");
     let (pairs, refused) = outcome(&run, &foreign(vec![rejected]));
@@ -144,7 +144,7 @@ fn tcp_of_several_tools_stands_on_one_line_with_what_differs() {
         &around(11.0),
     );
     let run = run(vec![small, ours("other-cpu"), ours("same-cpu")]);
-    // iperf3 tells what it wrote at once, iperf 2 does not, and its client counts what it sent.
+    // iperf3 reports its write size, iperf 2 does not, and its client counts what it sent.
     let iperf3 = [
         tcp("network.tcp@free?direction=send/bytes=131072&streams=1#bandwidth"),
         tcp("network.tcp@free?direction=send/bytes=131072&streams=1#sent"),

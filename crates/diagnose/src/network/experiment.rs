@@ -209,7 +209,7 @@ fn ratio_words(response: &RatioToPlain) -> String {
     format!("{:.2} times ({interval}{} rounds)", response.ratio, response.rounds)
 }
 
-/// What speaks for one limit and against another, as far as it was measured.
+/// The evidence for one limit and against the others, as far as it was measured.
 fn facts(found: &Concluded) -> Vec<Fact> {
     let (case, signs) = (found.case, &found.decision.signs);
     let key = |arm: &str| key(case, arm, ids::metric::BANDWIDTH);

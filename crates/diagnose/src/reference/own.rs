@@ -25,7 +25,7 @@ pub fn rows_of_run(name: &str, diagnosis: &Diagnosis, for_any: bool) -> Vec<Row>
             (false, "disk") => host.disk.first()?,
             (false, _) => host.processor.first()?,
         };
-        // What a host of no known class has says nothing of others.
+        // A host of no known class is no reference for others.
         if class == "any" && !for_any {
             return None;
         }

@@ -132,7 +132,8 @@ fn rows_of_a_kernel_a_model_and_a_socket() {
     assert_eq!(said(&old, call, 240.0, [238.0, 242.0], "ns"), "normal");
     assert_eq!(said(&old, call, 81.0, [80.0, 82.0], "ns"), "fast");
 
-    // The boost of another model says nothing of this one's; of a hidden one, not that it is slow.
+    // The boost of another model is no reference for this one; a hidden model does not count as
+    // slow.
     let clock = |name: &str, value: f64| {
         let machine = bare(name, [6, 106, 6]);
         said(&machine, "cpu.clock@one-cpu#clock", value, [0.99 * value, 1.01 * value], "GHz")

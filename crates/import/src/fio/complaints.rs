@@ -17,7 +17,7 @@ fn failed(line: &str) -> bool {
         || line.contains("ENOSPC on laying out")
 }
 
-/// What lines say of where data were, and what that means.
+/// Words of lines about where data were, and what they mean.
 const HINTS: [(&str, &str); 3] = [
     ("cache invalidation of", "the page cache could not be emptied first: it may have had the data"),
     (

@@ -1,4 +1,4 @@
-//! The devices that fio names behind a run's files, and what they say of where its data were.
+//! The devices that fio names behind a run's files, and what they show about where its data were.
 
 use serde_json::Value;
 

@@ -112,7 +112,7 @@ impl DirectionStats {
     }
 }
 
-/// What fio says of a steady state that it was asked to wait for.
+/// What fio reports about a steady state that it was asked to wait for.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Steady {
     attained: bool,

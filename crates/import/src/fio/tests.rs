@@ -190,7 +190,8 @@ fn what_is_cut_off_is_read_as_far_as_it_goes() {
     );
 }
 
-/// The collected results (not part of this project); `None`, said aloud, in a clone without them.
+/// The collected results (not part of this project); `None`, with a message, in a clone without
+/// them.
 fn collected(name: &str) -> Option<Imported> {
     let path = testkit::root().join("../shared/fixtures/results/fio").join(name);
     match std::fs::read(&path) {

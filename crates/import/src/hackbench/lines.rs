@@ -64,7 +64,7 @@ pub enum Line {
 
 /// Sentences take no more lines than this.
 const MAX_WRAPPED: usize = 4;
-/// Commands that go on over more lines are none that anybody typed.
+/// Commands that go on over more lines are not taken for typed ones.
 const MAX_CONTINUED: usize = 20;
 
 const BANNER: &str = "Running in _ mode with _ groups using _ file descriptors each (== _ tasks)";
@@ -279,7 +279,7 @@ fn continued(first: &str, lines: &[&str]) -> (String, usize) {
         command.push_str(more);
         taken += 1;
     }
-    // No loop that anybody typed.
+    // A loop without an end: only the first line is the command.
     if is_open(&command) { (first.to_string(), 1) } else { (command, taken) }
 }
 

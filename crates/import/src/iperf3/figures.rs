@@ -262,7 +262,7 @@ impl Test<'_> {
             )) });
     }
 
-    /// The streams that go this way, by what they say of their sender.
+    /// The streams that go this way, by what they report about their sender.
     fn own_streams(&self, backwards: bool) -> impl Iterator<Item = &Value> {
         let all = self.end["streams"].as_array().map(Vec::as_slice).unwrap_or_default();
         // Each says whether the end that wrote the file is its sender.
@@ -277,7 +277,7 @@ impl Test<'_> {
     fn streams(&self, backwards: bool, figures: &mut Figures) {
         let streams: Vec<&Value> = self.own_streams(backwards).take(MAX_EACH).collect();
         for one in streams.iter().filter(|_| self.streams > 1 && self.error.is_none()) {
-            // What iperf3 says of a stream of datagrams is what was sent.
+            // For a stream of datagrams, iperf3 reports what was sent.
             let sent = rate(&one["udp"]).filter(|_| self.udp);
             if let Some(bits) = sent {
                 figures.put_noted("stream_sent", "each stream, what was sent", Ok(bits / 1e9));

@@ -117,7 +117,7 @@ impl Command {
     }
 }
 
-/// Whether a word sets how programs speak.
+/// Whether a word sets the language of programs.
 fn speaks(word: &str) -> bool {
     word.contains('=') && (word.starts_with("LC_") || word.starts_with("LANG"))
 }

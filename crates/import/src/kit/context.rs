@@ -18,12 +18,12 @@ const MAX_LINES_ABOVE: usize = 60;
 const MAX_SHOWN: usize = 3;
 /// Of one command more is not kept.
 const MAX_COMMAND_CHARS: usize = 120;
-/// A loop over more lines is none that anybody typed.
+/// A loop over more lines is not taken for a typed command.
 const MAX_CONTINUED: usize = 20;
 /// As deep as no heading stands a command.
 const COMMAND: usize = 8;
 
-/// How words begin that name work, or nothing: a heading of no others says nothing of the system.
+/// How words begin that name work, or nothing: a heading of only such words describes no system.
 const WORK: [&str; 48] = [
     "rand", "seq", "read", "write", "mix", "trim", "rw", "iops", "bw", "through", "band", "latenc", "lat",
     "qd", "queue", "depth", "iodepth", "bs", "block", "size", "test", "job", "run", "result", "output",
@@ -84,8 +84,8 @@ impl RunContext {
         self.command.as_ref().map_or("", |command| &command.program)
     }
 
-    /// Whether two runs are two results by what the text says of them: of the same work they are
-    /// where anything differs, of other work where another system is named.
+    /// Whether two runs are two results, by their text: of the same work they are where anything
+    /// differs, of other work where another system is named.
     pub fn is_apart(&self, other: &RunContext, is_same_work: bool) -> bool {
         let differ = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
         let called = |context: &RunContext| [context.under(), context.program()].map(str::to_string);

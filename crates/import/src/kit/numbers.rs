@@ -8,8 +8,8 @@ pub struct Number {
     pub rounding: f64,
 }
 
-/// Figures that belong together may lie so far apart beyond their last digits: programs take their
-/// times one after the other.
+/// Figures of one result may differ by this share beyond their last digits: programs read the clock
+/// for them one after the other.
 const APART: f64 = 0.02;
 
 impl Number {

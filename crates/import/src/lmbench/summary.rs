@@ -14,7 +14,7 @@ const EMPTY: &str = "the cell is empty: lmbench had no value (its benchmark fail
 /// Lines in which a table's dashes must follow its title.
 const HEADING: usize = 10;
 
-/// Hosts in one file; a summary of more is none that anybody can read.
+/// Hosts in one file; a summary of more is not readable.
 const MAX_HOSTS: usize = 500;
 
 /// Whether a text has a table of the summary.
@@ -31,7 +31,7 @@ fn is_dashes(line: &str) -> bool {
     line.starts_with("--------- ---") && line.chars().all(|c| c == '-' || c == ' ')
 }
 
-/// Summaries in one file; more are none that anybody can read.
+/// Summaries in one file; more are not readable.
 const MAX_SUMMARIES: usize = 200;
 
 /// One summary: what stands there until a table comes once more.
@@ -339,8 +339,8 @@ fn words(row: &str) -> Vec<CellWord> {
     words
 }
 
-/// The remark where rows of one name have different clocks: one measures it anew each time, but
-/// never so far apart.
+/// The remark where rows of one name have different clocks: lmbench measures the clock anew each
+/// time, but on one host always within `FAR`.
 fn contradiction(make_up: &[(String, String)], label: &str, text: &str, host: &str) -> Option<String> {
     const FAR: f64 = 0.05;
     let (_, known) = make_up.iter().find(|(known, _)| known == label).filter(|_| label == "mhz")?;

@@ -1,4 +1,5 @@
-//! netperf: classic tables and omni output as recorded, and what their passes say of themselves.
+//! netperf: classic tables and omni output as recorded, and what their passes report about
+//! themselves.
 
 /// The medians of a key's figures, in the text's order of results.
 fn values(text: &str, key: &str) -> Vec<f64> {

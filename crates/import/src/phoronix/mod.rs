@@ -1,5 +1,5 @@
 //! Result files of the Phoronix Test Suite (`composite.xml`): systems, and results with an entry
-//! for each of them (`read.rs`). What comes of an entry is in `figures.rs`.
+//! for each of them (`read.rs`). The figures of an entry are made in `figures.rs`.
 //!
 //! A test profile sets the version, the flags and the threads of the tool that it runs. So a figure
 //! has a key by its profile, `phoronix.NAME`, also where the tool alone is imported, too; what the

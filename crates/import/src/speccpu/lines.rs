@@ -46,7 +46,7 @@ impl Ruler {
         matches!(ruler.starts.len(), 4 | 7).then_some(ruler)
     }
 
-    /// What a row says of a tuning: numbers belong to the column that they end in.
+    /// The cell of a row for one tuning: numbers belong to the column that they end in.
     fn cell(&self, tune: usize, line: &str) -> Cell {
         let first = 1 + 3 * tune;
         let Some(&begin) = self.starts.get(first) else { return Cell::default() };

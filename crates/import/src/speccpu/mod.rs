@@ -1,7 +1,7 @@
 //! Result files of SPEC CPU2017 and CPU2006, as their own tools write them: raw (`raw.rs`), CSV
 //! (`csv.rs`), text (`lines.rs`) and page (`page.rs`). All come to one [`Sheet`], and from there to
-//! series (`figures.rs`) and to what its own rows say of its headline (`score.rs`). What the two
-//! generations call things is in `suites.rs`.
+//! series (`figures.rs`) and to the headline recomputed from its own rows (`score.rs`). What the
+//! two generations call things is in `suites.rs`.
 //!
 //! A component has three series for each tuning: `score`, SPEC's own result (the row that SPEC
 //! selected: the median of three iterations, the slower of two); `rate` or `ratio`, every iteration
@@ -102,7 +102,7 @@ impl Tune {
     }
 }
 
-/// What a row says of one tuning.
+/// What a row reports for one tuning.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
     /// Copies (rate) or threads (speed).
@@ -162,7 +162,7 @@ struct Sheet {
     speed: bool,
     /// Known from documentation alone.
     documented: bool,
-    /// What the file says of its validity; `None`: nothing.
+    /// What the file reports about its validity; `None`: nothing.
     valid: Option<bool>,
     estimated: bool,
     /// SPEC itself says that it does not keep to the rules.
@@ -417,8 +417,7 @@ impl Sheet {
         }
     }
 
-    /// What the system's own note says of where and when: `running on HOST Sat Mar  6 23:00:00
-    /// 2021`.
+    /// Host and time from the system's own note: `running on HOST Sat Mar  6 23:00:00 2021`.
     fn ran_on(&mut self, line: &str) {
         let Some((_, rest)) = line.split_once("running on ") else { return };
         let words: Vec<&str> = rest.trim_matches('"').split_whitespace().collect();

@@ -68,8 +68,8 @@ fn check(sheet: &Sheet, tune: Tune) -> Option<Checked> {
         return None;
     }
     let complete = values.len() == rows.len() && rows.len() >= sheet.components();
-    // A headline over fewer components than all is none of SPEC's; over what the file has it can
-    // still be held against it.
+    // A headline over fewer components than all is none of SPEC's, but the rows that the file has
+    // can still be checked against it.
     let recomputed = geometric_mean(&values).filter(|_| values.len() == rows.len());
     let own: f64 = rows.iter().map(|row| row.rounding).sum::<f64>() / rows.len().max(1) as f64;
     let of_score = match (score, printed.is_some_and(|one| one.text.len() > 8)) {

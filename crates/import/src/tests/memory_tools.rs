@@ -59,8 +59,8 @@ fn pairs_keep_their_cpus() {
     assert_eq!(values(&all, "memory.core-to-core-latency@all?by=message/from=10&to=2#latency"), [172.0]);
 }
 
-/// A matrix of numbers that says nothing of itself is read where it can be no other's: what is less
-/// is read where its tool is named.
+/// A matrix of numbers without any description is read if no other tool writes such a form;
+/// anything less is read only where its tool is named.
 #[test]
 fn csv_alone_is_a_matrix_of_means_of_times_without_an_upper_half() {
     let key = "memory.core-to-core-latency@all/from=1&to=2#latency";

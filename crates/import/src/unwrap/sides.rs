@@ -11,7 +11,7 @@ const AFTER: &str = "after";
 const MAX_LABELS: usize = 12;
 /// Lines that are searched for a side.
 const MAX_TRIED: usize = 200;
-/// More lines are no comparison that anybody would have made side by side.
+/// A text of more lines is not taken for a comparison side by side.
 const MAX_BESIDE: usize = 20_000;
 
 /// The texts of both sides, or of all labels; the text itself where it has neither.

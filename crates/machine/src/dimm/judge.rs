@@ -1,4 +1,4 @@
-//! What a population is worth: the verdict, and what speaks for it.
+//! Whether a population is balanced: the verdict, and the evidence for it.
 //!
 //! Placement alone makes the verdict. `balanced`: every channel of every socket holds the same;
 //! `near_balanced`: sockets and filled channels are alike and one interleave set covers them, but

@@ -4,8 +4,8 @@
 use super::cpus::Family::{Core, XeonD1500, XeonE};
 use super::platforms::{Layout, Rule, rule};
 
-/// Makers of whose boards the number stands for the channel and the letter for the slot, and who
-/// sells them under a name of their own.
+/// Makers on whose boards the number stands for the channel and the letter for the slot, and those
+/// that sell the boards under another name.
 const SUPERMICRO: &[&str] = &["supermicro", "depo"];
 const CHANNEL_AND_LETTER: &[&str] = &[
     "p{socket}-dimm{channel}{slot-letter}",

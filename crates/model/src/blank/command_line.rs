@@ -3,8 +3,8 @@
 use super::lines::BLANK;
 use super::words::without_ids;
 
-/// Kernel parameters whose values change what is measured and say nothing of anyone; some may
-/// stand without one.
+/// Kernel parameters whose values change what is measured and identify no one; some may stand
+/// without a value.
 const PARAMETERS: [&str; 85] = [
     "acpi_cpufreq",
     "amd_iommu",

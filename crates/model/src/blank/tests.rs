@@ -208,7 +208,7 @@ fn a_serial_number_is_covered_wherever_it_stands_again() {
     assert_eq!(clean.text("/sys/class/dmi/id/product_name"), Some("Model of xxxxxxxxxx"));
     let Some(Entry::Bytes(table)) = clean.get(TABLES) else { panic!("a table") };
     assert!(table.ends_with(b"Maker\0Model of xxxxxxxxxx\0xxxxxxxxxx\0\0"));
-    // What says nothing stays, for no one to take it for a name.
+    // Placeholders stay, as they identify no one.
     let mut common = vec![17, 0x1b, 1, 0];
     common.resize(0x1b, 0);
     (common[0x10], common[0x17], common[0x18], common[0x1a]) = (1, 2, 2, 2);

@@ -58,7 +58,7 @@ const GENERIC: [&str; 45] = [
     "1234567890",
 ];
 
-/// Whether a text says nothing of one host.
+/// Whether a text is a placeholder that many hosts share, and so identifies none of them.
 pub(super) fn generic(text: &[u8]) -> bool {
     let plain: Vec<u8> =
         text.iter().filter(|byte| !byte.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect();

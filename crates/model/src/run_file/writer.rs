@@ -15,7 +15,7 @@ use super::reader::unpack;
 use super::written::Written;
 use crate::{Header, Record, Run};
 
-/// A pass may be long: what was appended is brought to the disk so often at least.
+/// A pass may be long: what was appended is synced to the disk at least this often.
 const SYNC_EVERY: Duration = Duration::from_secs(10);
 
 /// Appends records to a run file, which is locked meanwhile: two runs never write into one file.

@@ -127,7 +127,7 @@ pub fn half(one: &Compared) -> Option<f64> {
     one.ci95.map(|[low, high]| (high / low).ln() / 2.0)
 }
 
-/// By how much the clocks of two runs differ, a logarithm; 0 where that is not worth telling.
+/// By how much the clocks of two runs differ, a logarithm; 0 where that is too little to be listed.
 fn clock_apart(comparison: &Comparison) -> f64 {
     let mhz = |text: &str| text.split(' ').next()?.parse::<f64>().ok();
     let clock = comparison.environment.iter().find(|one| one.label == "core_clock");

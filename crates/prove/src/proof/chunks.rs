@@ -36,7 +36,7 @@ pub enum Weather {
 pub const WEATHERS: [Weather; 4] = [Weather::Steady, Weather::Drifting, Weather::Hopping, Weather::Bursts];
 
 impl Memory {
-    /// As methods books have them: 2 % noise, one reading in twenty slow.
+    /// As usual for a host: 2 % noise, one reading in twenty slow.
     pub const USUAL: Memory =
         Memory { chunks: 64, rounds: 9, noise: 0.02, own: 0.0, outliers: 0.05, weather: Weather::Steady };
 

@@ -7,7 +7,7 @@ use super::{Rate, over};
 use stats::noise::normal;
 use stats::steps::{Step, Steps, steps};
 
-/// How a level gives way to the next.
+/// How the latency changes from one level of the cache to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transition {
     /// The oldest line goes: beyond its size everything misses.

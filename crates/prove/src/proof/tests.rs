@@ -1,5 +1,5 @@
-//! The claims, held against the bounds. Seeds are fixed, so a failure is a change of the code and
-//! never bad luck.
+//! The claims, checked against the bounds. Seeds are fixed, so a failure is a change of the code
+//! and never bad luck.
 
 use super::*;
 use stats::change::{Sensitivity, changes};

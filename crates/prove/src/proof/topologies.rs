@@ -9,7 +9,7 @@ use stats::noise::normal;
 use stats::pairs::Pairs;
 use stats::siblings::siblings;
 
-/// How the CPUs of a host belong together, whatever its kernel believes.
+/// Which CPUs of a host share caches and cores, whatever its kernel reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One cache, no threads.

@@ -31,7 +31,7 @@ const MAX_WARNINGS: usize = 3;
 
 /// The screen; `exit` is the code that the verb ends with.
 pub fn render(found: &[Comparison], shown: Shown, exit: u8, style: Style) -> String {
-    // Rows give way where sentences take many lines.
+    // There are fewer rows where sentences take many lines.
     let fits = |rows: &usize| written(found, shown, *rows, exit, style).lines().count() <= MAX_LINES;
     let rows = match shown {
         Shown::First => (4..=MAX_ROWS).rev().find(fits).unwrap_or(4),

@@ -6,8 +6,8 @@ use crate::sections::believed::{MAX_PAINTED_CPUS, drawn};
 use compare::Comparison;
 use diagnose::views::Views;
 
-/// The section of one comparison; `None` where both are of one host that believes the same of
-/// itself, or no result tells.
+/// The section of one comparison; `None` if neither result has a topology, or if both are of one
+/// host that reports the same topology.
 pub fn section(one: &Comparison, letter: &str) -> Option<Section> {
     let [a, b] = &one.views;
     let reported = |views: &Option<Views>| -> Vec<(String, Vec<Vec<u32>>)> {

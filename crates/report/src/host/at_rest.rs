@@ -82,8 +82,8 @@ pub fn output(diagnosis: &Diagnosis) -> Option<OutputAtRest> {
     })
 }
 
-/// The rows of the cache, of bandwidth and of interference. Where nobody watched at rest, what
-/// looks at regions tell stands for the first and the last.
+/// The rows of the cache, of bandwidth and of interference. If the host was not measured at rest,
+/// the looks at memory regions supply the first and the last.
 pub fn rows(diagnosis: &Diagnosis) -> [HostRow; 3] {
     let not_measured = |what| HostRow::missing(what, diagnosis, host::NEIGHBOURS);
     let Some(rest) = diagnosis.at_rest() else {

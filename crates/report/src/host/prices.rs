@@ -96,8 +96,8 @@ fn range_words(exits: CostEstimate) -> String {
     format!("{}–{}", rough_figure(exits.low, ""), rough_figure(exits.high, ""))
 }
 
-/// A wake-up after long idling takes so many times as long as after short where the CPU was let go
-/// meanwhile.
+/// Above this ratio of the wake-up after long idling to that after short, the CPU polled at first
+/// and was let go only later.
 const LET_GO: f64 = 1.5;
 
 pub fn idle(diagnosis: &Diagnosis) -> HostRow {

@@ -20,10 +20,10 @@ pub fn header(report: &Report) -> Header<'_> {
     Header { report }
 }
 
-/// A bullet chart is so wide, in units of its drawing.
+/// Width of a bullet chart, in units of its drawing.
 const WIDTH: f64 = 240.0;
 
-/// Its ends keep so much room.
+/// Room that is kept at its ends.
 const MARGIN: f64 = 2.0;
 
 /// A range of values that spans more than this has a logarithmic scale.

@@ -18,7 +18,7 @@ use model::Finding;
 /// Pixels that a picture has on half of a page.
 const HALF: f64 = 440.0;
 
-/// Colours of groups in the style sheet; the letters tell further ones apart.
+/// Colours of groups in the style sheet; beyond these, only the letters distinguish groups.
 const TILE_COLOURS: usize = 8;
 
 /// What ends earlier is an abbreviation or says too little.

@@ -16,7 +16,7 @@ pub struct VerdictStyle {
 pub fn worth(kind: VerdictKind) -> VerdictStyle {
     let (mark, class, ink) = match kind {
         VerdictKind::Trusted | VerdictKind::TrustedWithCause => ("✓", "good", "blue"),
-        // How well a figure is known says nothing about what it is worth.
+        // How precisely a figure is known is independent of how good it is.
         VerdictKind::Imprecise => ("!", "unsure", "blue"),
         VerdictKind::Multimodal | VerdictKind::Drifting => ("!", "care", "amber"),
         VerdictKind::Rejected => ("✗", "bad", "grey"),

@@ -194,8 +194,8 @@ fn of_one_curve(one: &Figure, other: &Figure) -> bool {
     bare(one) == bare(other)
 }
 
-/// What tells a figure from another of the same name: parameters that only it has, or of another
-/// value. Of copies the first number is meant.
+/// What distinguishes a figure from another of the same name: parameters that only it has, or that
+/// have another value. The number of copies is left out.
 fn what_differs(figure: &Figure, other: &Figure) -> String {
     let [own, theirs] = [figure, other].map(|one| &one.judged.series);
     let is_other = |name: &str, value: &model::Value| theirs.case.params.named(name) != Some(value);

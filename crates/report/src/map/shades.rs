@@ -1,5 +1,5 @@
-//! Which colour a value has on a map: blue is the good side and orange the bad one, which people
-//! who are blind to red or green tell apart; without a middle, viridis.
+//! The colour of a value on a map: blue is the good side and orange the bad one, which people who
+//! are blind to red or green can distinguish; without a middle, viridis.
 
 use crate::block::Map;
 use model::Better;

@@ -23,7 +23,7 @@ const MAKES: usize = 4;
 const PICTURES: usize = 2;
 const PICTURED: usize = 5;
 
-/// A longer description of what differs gives way to its name alone.
+/// Where the description of a difference is longer, only its name is shown.
 const CAUSE: usize = 56;
 
 /// Lines of findings.
@@ -232,7 +232,7 @@ fn cause(peers: &Peers, place: usize) -> String {
     }
 }
 
-/// A host's value of a key figure, and the median of the group that it was held against.
+/// A host's value of a key figure, and the median of the group that it was compared with.
 fn beside(
     peers: &Peers,
     standing: &HostStanding,

@@ -12,8 +12,8 @@ use model::vocabulary::cpu::param::AT_US;
 use model::{Case, Metric, Title, VerdictKind};
 use stats::analysis::Judged;
 
-/// More lines than this are not told apart in one chart, if they can be divided; of lines that
-/// differ in a number, as a family does, a few more.
+/// More lines than this are hard to distinguish in one chart, which is divided if possible; lines
+/// that differ in a number, as a family does, may be a few more.
 const MAX_LINES: usize = 8;
 const MAX_FAMILY_LINES: usize = 12;
 

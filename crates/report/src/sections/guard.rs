@@ -126,7 +126,7 @@ fn beside(diagnosis: &Diagnosis, of: &Judged, metric: MetricId, class: Option<&s
 /// work for this share of its own: else it is said.
 const TOGETHER: f64 = 0.8;
 const SEVERAL: f64 = 0.1;
-/// Looks at the tasks of a command are so far apart, s.
+/// The interval between two looks at the tasks of a command, s.
 const LOOK_S: f64 = 0.01;
 
 /// What of two commands at once must be known beside their ratio: from the share of the longer run

@@ -1,4 +1,4 @@
-//! What series are called: in words, and no longer than it takes to tell them apart.
+//! What series are called: in words, and only as long as it takes to distinguish them.
 
 use super::levels::level;
 use diagnose::Diagnosis;
@@ -127,8 +127,8 @@ pub fn case_label(diagnosis: &Diagnosis, judged: &Judged) -> String {
 /// benchmark's first case.
 pub fn case_words(diagnosis: &Diagnosis, case: &Case) -> String {
     let plan = diagnosis.run.header.plan.iter().map(|planned| &planned.case);
-    // Rows of a wide table measure different things; only one that is equal otherwise is told from
-    // it by its pages.
+    // Rows of a wide table measure different things: a name mentions the pages only if another row
+    // has the same parameters and placement.
     let wide = title_of(diagnosis, case).is_some_and(|title| title.view == View::Wide);
     let alike =
         |other: &Case| !wide || (other.params == case.params && other.placement.name == case.placement.name);

@@ -34,7 +34,7 @@ const SUBJECTS: [(&str, &str, &str, &str); 6] = [
     (TimeLine::TRAFFIC, "Memory traffic", "Traffic between each last-level cache and memory.", "GB/s"),
 ];
 
-/// A line each in the terminal too: least, median and largest, or why the host does not tell it.
+/// A line each in the terminal too: least, median and largest, or why the host does not report it.
 pub fn section(diagnosis: &Diagnosis) -> Option<Section> {
     let tracks = tracks(diagnosis);
     let rows: Vec<Vec<Cell>> = tracks.iter().filter_map(row).collect();

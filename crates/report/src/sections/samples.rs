@@ -11,8 +11,8 @@ use diagnose::words::{figure, percent};
 use model::{VerdictKind, View};
 use stats::analysis::Judged;
 
-/// More strips than this nobody looks at, and a page with all samples of a large matrix could not
-/// be opened.
+/// With more strips than this a page is too long to read, and with all samples of a large matrix it
+/// could not be opened.
 const MAX_STRIPS: usize = 140;
 
 /// The series whose samples are drawn, and how many are not: pairs of a matrix never, and where

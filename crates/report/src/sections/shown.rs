@@ -200,7 +200,7 @@ fn of_levels<'a>(diagnosis: &Diagnosis, cases: &[Vec<&'a Judged>], x: &str) -> V
         rows.extend(largest);
         return rows;
     }
-    // One case for each cache or node of a large machine: the slowest and the fastest tell enough.
+    // One case for each cache or node of a large host: the slowest and the fastest are enough.
     let mut families: Vec<(String, Vec<&Judged>)> = Vec::new();
     for judged in largest {
         let case = &judged.series.case;

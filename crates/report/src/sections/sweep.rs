@@ -106,7 +106,8 @@ fn of_facet(swept: &EvaluatedSweep, facet: &Facet, index: usize) -> Vec<Block> {
             });
             blocks.push(Block::Facts(why.collect()));
         }
-        // The table of curves has the regions; with switches there is more to say of them.
+        // The table of curves lists the regions; where switches were counted, a text describes
+        // each.
         let counted = charted.covariate(ids::INVOLUNTARY).is_some();
         for own in curves_with_regions(sweep, facet, charted).into_iter().filter(|_| counted) {
             let said = own.pieces.iter().map(|piece| Block::Prose(format!("{}.", piece.text)));

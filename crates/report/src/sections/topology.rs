@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use machine::{CacheKind, Machine};
 
-/// The sets that one CPU belongs to, numbered; `None` where the kernel does not tell.
+/// The sets that one CPU belongs to, numbered; `None` where the kernel does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     package: Option<i64>,

@@ -184,8 +184,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// About how many pixels wide a text is at this size, rather too many: nobody knows the font that
-/// it will have.
+/// The width of a text in pixels at this size, estimated on the large side: the font is unknown.
 pub fn measured(text: &str, size: f64) -> f64 {
     let share = |c: char| match c {
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.98,

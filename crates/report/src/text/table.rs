@@ -73,8 +73,8 @@ fn columns_of(table: &Table, style: Style) -> (Row, Vec<Row>, Vec<bool>, Option<
     (titles, rows, right, all)
 }
 
-/// Titles and rows in columns; `None` where they do not fit. `verdict` says of a row's cell whether
-/// it is one.
+/// Titles and rows in columns; `None` where they do not fit. `verdict` is true for the places (row,
+/// column) of cells that contain a verdict.
 fn laid(
     head: &[Row],
     rows: &[Row],
@@ -306,8 +306,8 @@ pub fn blocks(values: &[Option<f64>], least_range: f64, unicode: bool) -> String
     values.iter().map(|value| value.map_or(' ', level)).collect()
 }
 
-/// A histogram of values from the least to the largest in so many bins, as a line of blocks;
-/// nothing for fewer than two values.
+/// A histogram of values from the least to the largest in `bins` bins, as a line of blocks; empty
+/// unless at least two values differ.
 pub fn sparkline(values: &[f64], bins: usize, unicode: bool) -> String {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let least = finite.iter().copied().fold(f64::INFINITY, f64::min);

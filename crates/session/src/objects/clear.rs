@@ -14,7 +14,7 @@ use sys::semaphore;
 /// The result of a cleanup, in sentences.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// What was done, and what belongs to others.
+    /// What was done, and what was left because it is not Assay's.
     pub said: Vec<String>,
     /// What is Assay's and could not be ended: it stays in its journal.
     pub failed: Vec<String>,

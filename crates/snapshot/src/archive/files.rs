@@ -19,7 +19,7 @@ pub(super) enum Node {
     Folder(BTreeMap<String, Node>),
 }
 
-/// A tree of files below a root that is `/` to whoever reads it.
+/// A tree of files below a root, which readers see as `/`.
 #[derive(Debug)]
 pub(crate) struct Files(BTreeMap<String, Node>);
 

@@ -170,7 +170,7 @@ fn caches(lines: &Lines, online: &CpuSet, told: &mut Reported) {
         match instances {
             1 => all.push((ReportedCache { cpus: online.clone(), ..cache }, online.len() == 1)),
             count if count == online.len() as u64 => all.push((cache, true)),
-            // Some are shared, and by whom is unknown: a part of the caches would look like all.
+            // Some are shared by unknown CPUs: a part of the caches would look like all.
             _ => return,
         }
     }

@@ -253,7 +253,7 @@ impl<R: Read> Reader<'_, R> {
         }
     }
 
-    /// The blocks in which GNU's old form goes on telling of holes.
+    /// The further blocks in which GNU's old form lists holes.
     fn skip_map(&mut self, block: &[u8; BLOCK]) -> io::Result<()> {
         let mut goes_on = block[482] != 0;
         while goes_on {

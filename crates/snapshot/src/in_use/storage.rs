@@ -183,7 +183,8 @@ fn device(root: &Path, link: &Path, name: &str, asked: &KernelQueries) -> Device
     if part_of.is_none() {
         let all = IDENTITIES.iter().map(|file| (*file, told(file))).filter(|(_, id)| is_identity(id));
         identities.extend(all.map(|(file, id)| format!("{} {id}", file.trim_start_matches("device/"))));
-        // Whoever set up a virtual machine chose it: of the same size, too, it is no accident.
+        // A serial may be chosen, as in virtual machines: with the same size, too, it is no
+        // accident.
         let serial = Some(told("serial")).filter(|serial| is_identity(serial));
         identities.extend(serial.map(|serial| format!("serial {serial}, {} sectors", told("size"))));
     }

@@ -317,7 +317,7 @@ fn a_loop_device_on_a_disk_lies_on_its_partitions() {
         let users = tree.users_asked(name, &asked);
         assert_eq!(users.iter().any(|user| user == mounted), is_used, "{name}: {users:?}");
     }
-    // Whoever lies on all of it shares it with whatever else does.
+    // What lies on all of it shares it with whatever else does.
     tree.lies("dm-0", "sda");
     let held = |users: Vec<String>| users.iter().any(|user| user.contains("is part of dm-0"));
     assert!(held(tree.users_asked("loop0", &asked)) && held(tree.users_asked("loop3", &asked)));

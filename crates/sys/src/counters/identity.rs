@@ -16,8 +16,8 @@ pub fn start_ticks() -> Option<u64> {
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// The id of the mount through which a file was opened. It tells bind mounts apart, which have the
-/// same device number.
+/// The id of the mount through which a file was opened. It distinguishes bind mounts, which have
+/// the same device number.
 pub fn mount_of(file: BorrowedFd) -> Option<u64> {
     let text = read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd())).ok()?;
     text.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()

@@ -17,7 +17,7 @@ pub struct Browser {
     input: ChildStdin,
     output: Receiver<Value>,
     last_id: u64,
-    /// What the browser told unasked, in order: method, parameters and session.
+    /// What the browser sent without a request, in order: method, parameters and session.
     pub events: Vec<Value>,
     _profile: tempfile::TempDir,
 }
@@ -73,7 +73,7 @@ impl Browser {
         Browser { child, input, output, last_id: 0, events: Vec::new(), _profile: profile }
     }
 
-    /// A new page, with everything switched on that could tell of trouble, and the network off.
+    /// A new page, with all event domains enabled that could report faults, and the network off.
     pub fn tab(&mut self) -> Tab {
         let target = self.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
         let attached = self.call(

@@ -1,7 +1,7 @@
 //! Hosts of a fleet on this machine: namespaces, each with a name, a boot and an sshd of its own.
 //!
-//! What others do on this host meanwhile is hidden from them: /proc/stat stands still in them,
-//! and there is no pressure. So a run is not rejected for it, and says that it cannot tell.
+//! What others do on this host meanwhile is hidden from them: /proc/stat stands still in them, and
+//! there is no pressure. So no run is rejected for it, and each says that it could not look.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use crate::host::{Group, is_root, works};
 /// Quota and period of a control group, in microseconds.
 pub type Quota = Option<(u64, u64)>;
 
-/// A port of this host that nobody has.
+/// A free port of this host.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
@@ -42,8 +42,8 @@ pub fn group(quota: Quota) -> Result<Group, String> {
     Ok(group)
 }
 
-/// A command in namespaces of its own: the host's name and boot, and a /proc that shows nobody
-/// else. All in it ends with it.
+/// A command in namespaces of its own: the host's name and boot, and a /proc that shows no
+/// processes but its own. All in it ends with it.
 pub fn inside(folder: &Path, name: &str, command: &[&str]) -> Command {
     let file = |kind: &str, text: &str| {
         let path = folder.join(format!("{name}.{kind}"));

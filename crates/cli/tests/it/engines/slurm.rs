@@ -150,7 +150,7 @@ impl Node {
         Left { exit: ended.code, said: said.to_string(), sent, is_drained: self.asked().len() == 5 }
     }
 
-    /// Half an hour goes by: the runs that are there began so much earlier.
+    /// Half an hour passes: the runs that are there get an earlier begin.
     fn half_an_hour_later(&self) {
         for name in names(&self.stage.path("runs/n1")) {
             let run = self.stage.path("runs/n1").join(&name);
@@ -220,8 +220,8 @@ fn names(folder: &Path) -> Vec<String> {
 /// later and the node is drained when its runs confirm each other. The other one's verdict is open
 /// and it stays. Then ReFrame sends its test to the same Slurm.
 ///
-/// Nobody waits for half an hour here: the job that waits for it is started by `scontrol`, and the
-/// runs of before are copies of the node's own first one with earlier begins.
+/// The test does not wait for half an hour: the job that would wait is started by `scontrol`, and
+/// the runs of before are copies of the node's own first one with earlier begins.
 #[test]
 #[ignore = "make fleet"]
 fn real_slurm_drains_the_rejected_node_alone() {

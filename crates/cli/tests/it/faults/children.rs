@@ -170,7 +170,7 @@ fn a_child_that_computes_wrongly() {
     let dir = tempfile::tempdir().expect("a folder");
     let outcome = beside_a_healthy_case("selftest.wrong-answer", dir.path());
     assert!(outcome.reasons().iter().all(|reason| matches!(reason, Reason::WrongAnswer(_))));
-    // The samples are kept for whoever wants to look, and not counted.
+    // The samples are kept for inspection, and not counted.
     assert!(outcome.of(true).iter().all(|visit| !visit.samples.is_empty()));
     let found = findings(&outcome.results, "wrong-answer");
     assert_eq!(found.len(), 1);

@@ -118,7 +118,7 @@ impl Whole {
 
 #[test]
 fn reading_what_is_left_of_an_invented_run_at_every_byte() {
-    // On a host that tells next to nothing: a short header makes ten thousand readings quick.
+    // On a host that reports next to nothing: a short header makes ten thousand readings quick.
     let tree = quiet_tree();
     let root = tree.root().display();
     let whole = whole(format!("--quick --only selftest.steady --pretend 7 --root {root}"));

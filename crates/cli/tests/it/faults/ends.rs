@@ -72,8 +72,7 @@ fn on_page(dir: &Path) -> String {
 fn a_second_interrupt_ends_at_once() {
     let dir = tempfile::tempdir().expect("a folder");
     let mark = unique();
-    // Its output goes into a pipe that is full and that nobody reads: the orderly end takes for
-    // ever.
+    // Its output goes into a full pipe that is never read: the orderly end takes for ever.
     let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).expect("non-blocking");
     while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
@@ -107,7 +106,7 @@ fn a_second_interrupt_ends_at_once() {
     std::thread::sleep(Duration::from_millis(800));
     assert!(child.try_wait().expect("a child").is_none(), "the full pipe holds it up");
     signal(&child);
-    // Nobody empties the pipe: there is no other end than one at once.
+    // The pipe is never emptied: it can only end at once.
     nothing_left_running(&mark);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{:?}", fs::read_to_string(&errors));

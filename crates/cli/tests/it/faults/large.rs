@@ -266,7 +266,7 @@ fn in_little_memory(command: &mut Command) -> Ended {
     end(&mut wrapped(&["sh", "-c", "ulimit -v 600000; exec \"$@\"", "sh"], command))
 }
 
-/// Every verb that reads a file refuses what is none, and waits for nobody.
+/// Every verb that reads a file refuses what is none, and does not wait for a writer.
 #[test]
 fn what_is_no_file_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -336,7 +336,7 @@ fn an_open_pipe_is_read() {
     }
 }
 
-/// A run of a million visits: so much memory and not more.
+/// A run of a million visits takes a gigabyte of memory and no more.
 #[test]
 #[ignore = "writes a gigabyte and reads it four times, minutes in a debug build: make soak"]
 fn a_million_visits_are_reported_in_a_gigabyte() {

@@ -44,7 +44,7 @@ impl Stage {
         self.until_told("is no longer in its place", 1, happens, signal)
     }
 
-    /// The same once it has so many visits, and of which something else is told.
+    /// The same once it has this number of visits, until its messages contain `told`.
     fn until_told(
         &self,
         told: &str,
@@ -240,7 +240,7 @@ fn a_run_whose_file_is_changed_is_saved_beside_it() {
     page_is_whole(&stage.out());
 }
 
-/// Whoever reads may take his time, and the folder may go meanwhile.
+/// The reader may be slow, and the folder may be removed meanwhile.
 #[test]
 fn a_run_whose_folder_is_removed_while_it_is_shown_is_saved_there_again() {
     let stage = Stage::new();
@@ -320,7 +320,7 @@ fn is_left_alone(out: &Path, file: &Path, why: &str) {
     assert!(!ended.err.contains("resuming "), "{}", ended.err);
     assert_eq!(fs::read(file).expect("readable"), before, "it was written to");
     assert_eq!(run_files(out).len(), files + 1);
-    // Whoever does not want to go on is not told why that would not be possible.
+    // With `--new` there is no message on why the run could not be resumed.
     let ended = end(&mut run_into(out, &format!("{} --new", pretended("selftest.steady"))));
     assert!(!ended.expect(0).err.contains("is not resumed"), "{}", ended.err);
 }

@@ -13,7 +13,7 @@ use crate::runs::{
     Ended, end, folder_of_nobody, is_tidy, pretended, read, run_file, run_into, start, visits_so_far,
 };
 
-/// A finished run, with enough in it for whoever compares.
+/// A finished run, with enough in it for a comparison.
 struct Finished {
     dir: tempfile::TempDir,
     file: PathBuf,
@@ -153,7 +153,7 @@ fn a_run_without_a_second_thread_is_interrupted_in_order() {
 #[test]
 fn without_processes() {
     let test = "without_processes";
-    // Nobody else's processes count.
+    // A user of its own: no other processes count.
     let user = (1_100_000_000 + std::process::id()).to_string();
     let lone = ["prlimit", "--nproc=1", "setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"];
     let Some(dir) = folder_of_nobody(test) else { return };
@@ -274,7 +274,7 @@ fn closed_streams_without_a_null_device() {
     let finished = finished();
     for closing in ["", " >&-", " <&- >&- 2>&-"] {
         for command in finished.verbs() {
-            // On a host that is not quiet a run has nothing to trust.
+            // On a host that is not quiet a run may have no trusted figure.
             let measures = command.get_args().next().is_some_and(|verb| verb == "run");
             let mut hidden = wrapped(&["unshare", "-m", "sh", "-c", &format!("{hide}{closing}")], &command);
             let ended = end(&mut hidden);

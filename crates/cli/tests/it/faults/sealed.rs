@@ -172,7 +172,7 @@ fn whatever_is_made_of_a_damaged_run_its_damage_is_told() {
     assert!(ended.out.contains("is damaged: line"), "{}", ended.out);
     let study = on_file("utilization", Path::new("--study"), &file.display().to_string());
     study.expect(3).says(&[TOLD, "is damaged and has no yield left"]);
-    // Of a whole run nothing is told.
+    // Of a whole run, nothing is reported as left out.
     let ended = on_file("report", Path::new(&whole), "--format csv");
     assert!(!ended.expect(0).err.contains("left out"), "{}", ended.err);
 }

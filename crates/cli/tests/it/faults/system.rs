@@ -1,4 +1,4 @@
-//! A system that does not tell: no /sys, no /proc, neither.
+//! A system that reports little: no /sys, no /proc, neither.
 
 use std::process::Command;
 
@@ -60,8 +60,8 @@ fn no_proc() {
     let machine = end(&mut hidden("/proc", machine.args(["machine", "--json"])));
     let machine: Value = serde_json::from_str(&machine.expect(0).sane().out).expect("JSON");
     assert_eq!(machine["memory"]["total_bytes"], Value::Null);
-    // Without /proc nobody can find their own program: said, with what would help, before anything
-    // is written.
+    // Without /proc a process cannot find its own program: reported, with what would help, before
+    // anything is written.
     let dir = tempfile::tempdir().expect("a folder");
     let ended = end(&mut hidden("/proc", &run_into(dir.path(), "--quick --only cpu.clock --force")));
     ended.expect(3).says(&["/proc", "mounted"]);
@@ -74,7 +74,7 @@ fn neither_proc_nor_sys() {
     }
     let mut machine = crate::assay();
     let machine = end(&mut hidden("/proc /sys", machine.arg("machine")));
-    // What the CPU itself and the scheduler tell is still there.
+    // What the CPU itself and the scheduler report is still there.
     machine.sane();
     assert!(machine.code == 0 || machine.err.contains("mounted"), "{machine:?}");
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! What people and programs are told when something went wrong: no more than is known, all of it,
-//! and nothing that a terminal would obey.
+//! Messages to people and programs when something went wrong: no more than is known, all of it, and
+//! nothing that a terminal would obey.
 
 use std::fs;
 use std::io::Write;
@@ -68,7 +68,7 @@ fn all_damage_is_counted() {
 #[test]
 fn results_are_shown_even_where_no_report_can_be_written() {
     let dir = tempfile::tempdir().expect("a folder");
-    // A folder of that name: no file can take its place, whoever asks.
+    // A folder of that name: no file can take its place, not even root's.
     fs::create_dir(dir.path().join("report.html")).expect("a folder");
     let ended = end(&mut run_into(dir.path(), &pretended("selftest.steady")));
     ended.expect(3).says(&["report.html", "the run file is safe"]);
@@ -87,7 +87,7 @@ fn every_format_can_go_into_a_folder() {
         printed.expect(0).says(&["saved"]);
         assert!(printed.out.is_empty() || format == "html");
         let written = fs::read_to_string(out.join(name)).expect("it was written");
-        // The last line of Markdown tells later that nobody has written into it.
+        // The last line of Markdown is a checksum, by which later changes are detected.
         let written = written.split("\n<!-- written by assay, crc32 ").next().unwrap_or_default();
         if format != "html" {
             assert_eq!(written, on_file("report", &file, &format!("--format {format}")).expect(0).out);

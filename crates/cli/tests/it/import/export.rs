@@ -25,7 +25,7 @@ fn what_is_exported_is_read_back() {
     for figure in &back[0].figures {
         let imported = &figure.judged;
         let Some(estimate) = &imported.analysis.estimate else { continue };
-        // Without a told size the cell holds the largest one: its number is somewhere in the curve.
+        // Without a given size the cell holds the largest one: its number is on the curve.
         let plain = |key: &str| key.replace("+base-pages", "").replace("+huge-pages", "");
         let key = imported.series.key.as_str();
         let (begin, end) = match key.split_once("=largest#") {

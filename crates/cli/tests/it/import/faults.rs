@@ -9,7 +9,7 @@ use import::{Imported, read};
 use super::median;
 use crate::host::skipped;
 
-/// What a text of the collection holds; `None`, said aloud, in a clone without it.
+/// What a text of the collection holds; `None`, with a message, in a clone without it.
 fn text(test: &str, name: &str) -> Option<String> {
     let path: PathBuf = testkit::root().join("../shared/fixtures/faults").join(name);
     match fs::read_to_string(&path) {
@@ -191,7 +191,7 @@ fn fio_is_read_as_it_means_it() {
         );
         assert!(!one.findings.iter().any(|finding| finding.rule == "figures-disagree"), "{:?}", one.findings);
     }
-    // Version 2 tells no options.
+    // Version 2 records no options.
     let four = only(&text(test, "fio-old-json-without-options/four-jobs.json").expect("there"));
     let found = keys(&four, "iops");
     assert_eq!(found.len(), 4, "{found:?}");

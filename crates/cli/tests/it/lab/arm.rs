@@ -33,7 +33,7 @@ fn median(results: &Value, metric: &str) -> f64 {
     series["median"].as_f64().unwrap_or_else(|| panic!("no median of {metric}"))
 }
 
-/// The run of a guest without the counters: a reason, and no number that could be taken for one.
+/// The run of a guest without the counters: a reason, and no number.
 #[track_caller]
 pub fn refused(folder: &TempDir, why: &str) {
     let run = runs::read(&runs::run_file(&folder.path().join("out")));
@@ -119,7 +119,7 @@ fn described(folder: &TempDir) {
     assert_eq!(summary["threads_per_core"], json!([2]));
     assert_eq!((&summary["packages"], &summary["cores"]), (&json!(2), &json!(4)));
     assert_eq!(cores(&machine), json!(["0-1", "2-3", "4-5", "6-7"]));
-    // Caches of which the kernel tells no size.
+    // Caches whose size the kernel does not report.
     let text = |file: &str| fs::read_to_string(folder.path().join(file)).expect("the guest wrote it");
     assert_eq!((text("size").as_str(), &summary["l3"]), ("", &json!([])));
     assert!(text("machine").contains("Arm Neoverse N1"), "{}", text("machine"));

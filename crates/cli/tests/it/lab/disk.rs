@@ -55,14 +55,14 @@ fn planted_faults_of_a_disk_are_told() {
     ];
     let script = include_str!("disk.sh");
     let brought = in_guest_with("planted_faults_of_a_disk_are_told", &options, "uma", &[], script);
-    // A sparse file that nobody needs any more.
+    // The sparse file is no longer needed.
     _ = fs::remove_file(&image);
     let Some(folder) = brought else { return };
     let text = |file: String| fs::read_to_string(folder.path().join(file)).expect("the guest wrote it");
     for name in ["polled", "psync", "delay", "limit", "after"] {
         assert_eq!(text(format!("{name}.left")), "", "files that {name} left");
     }
-    // In the midst of a visit a disk may end with a folder on it, which nobody can remove then.
+    // In the midst of a visit a disk may end with a folder on it, which cannot be removed then.
     for name in ["readonly", "flakey"] {
         let said = text(format!("{name}.said"));
         for left in text(format!("{name}.left")).lines() {

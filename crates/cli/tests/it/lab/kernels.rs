@@ -36,7 +36,7 @@ const ROOMS: [Room; 5] = [
     Room { title: "1 × 4, shared L3, isolcpus=1-3", truth: &SHARED_L3, isolated: true, affine: None },
 ];
 
-/// A clock of instructions: one thread runs all CPUs in turn.
+/// A clock of instructions: one thread runs all CPUs alternately.
 pub const INSTRUCTIONS: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"];
 
 /// Emulated at a sixth of a quiet host's speed or less.
@@ -71,7 +71,7 @@ fn placements_by_kernel() {
 }
 
 impl Room {
-    /// Boots, checks and describes; `None`, said aloud, where nothing can be booted.
+    /// Boots, checks and describes; `None`, with a message, where nothing can be booted.
     fn row(&self, kernel: &str, causes: &mut Vec<String>) -> Option<String> {
         // A process has the CPUs that are not isolated, until it asks for others.
         let (words, mask) =

@@ -2,8 +2,8 @@
 //! onto one CPU, lose it to a real-time task, or are stopped as a guest, while the guest watches
 //! its own CPUs and names what was done to them.
 //!
-//! Nobody else may take those CPUs meanwhile, or the guest would rightly name others: the emulator
-//! is in a session of its own whose tasks come before nearly all others (as root only).
+//! No other task may take those CPUs meanwhile, or the guest would rightly name others: the
+//! emulator is in a session of its own whose tasks come before nearly all others (as root only).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,7 +28,7 @@ struct Plant {
     /// For each CPU of the guest which of ours it may use, counted from the first.
     host: &'static [u32],
     doing: Doing,
-    /// What is right to say of pairs, and nothing else.
+    /// The right answers about pairs of CPUs; any other answer is wrong.
     pairs: &'static [([u64; 2], &'static str)],
     /// Whether it is named however busy our CPUs are; else a pair may go unnamed, and none may be
     /// named wrongly.
@@ -108,10 +108,10 @@ const FIRST: i32 = -20;
 const PREEMPTED: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(32)];
 const STOPPED: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(120)];
 const ALTERNATE_S: u64 = 2;
-/// How often it is looked whether the guest has ended.
+/// The interval between two checks whether the guest has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// So many trials, one file each, or fewer: up to the first that says this.
+/// `trials` trials, one file each, or fewer: up to the first that contains the word `until`.
 fn script(trials: usize, until: Option<&str>) -> String {
     let enough = until.map_or(String::new(), |word| format!("grep -q {word} $number.json && break"));
     format!(
@@ -126,14 +126,14 @@ fn script(trials: usize, until: Option<&str>) -> String {
     )
 }
 
-/// What trials said, and whether somebody else had the guest's CPUs meanwhile.
+/// The results of trials, and whether other work used the guest's CPUs meanwhile.
 struct Tried {
     trials: Vec<Value>,
     beside: Beside,
 }
 
-/// Who else took CPUs while a guest ran: what its CPUs waited over what they ran, and the share of
-/// all CPUs' time that our own host took.
+/// Other work while a guest ran: what its CPUs waited over what they ran, and the share of all
+/// CPUs' time that our own host took.
 #[derive(Clone, Copy, Debug, Default)]
 struct Beside {
     waited: f64,
@@ -167,7 +167,7 @@ fn stolen() -> [f64; 2] {
 }
 
 /// Boots, plants, and brings what each trial said, up to the first that says what it should;
-/// `None`, said aloud, where that cannot be done.
+/// `None`, with a message, where that cannot be done.
 fn tried(test: &str, plant: &Plant, trials: usize, until: Option<&str>) -> Option<Tried> {
     let ours: Vec<u32> = affinity::allowed().expect("affinity").iter().collect();
     if ours.len() < 2 {
@@ -360,7 +360,7 @@ fn two_cpus_of_a_guest_that_share_one_are_named() {
     assert_eq!(said.iter().find_map(|said| said.wrong_pair(&TWO_ON_ONE)), None);
     let (Some(last), Some(results)) = (said.last(), trials.last()) else { panic!("no trial") };
     if let Some(mistake) = last.mistake(&TWO_ON_ONE) {
-        // Whoever else takes that CPU hides who shares it: saying less is right then.
+        // Other work on that CPU hides which CPUs share it: saying less is right then.
         assert!(beside.is_crowd(), "{mistake}, {beside:?}");
         return skipped(test, format!("others took its CPUs ({beside:?}): {mistake}"));
     }

@@ -134,7 +134,7 @@ pub const DESCRIBE: &str = "assay machine --json >machine.json
 pub const EVERY_PAIR: &str = "every_case_once ipc.pipe-pingpong";
 
 impl Truth {
-    /// Boots the machine, holds what Assay says of it against the truth and brings back what
+    /// Boots the machine, checks Assay's description of it against the truth and brings back what
     /// `script` did there.
     #[track_caller]
     fn told(&self, test: &str, script: &str) -> Option<TempDir> {
@@ -143,7 +143,7 @@ impl Truth {
         Some(folder)
     }
 
-    /// Holds what a guest said of itself (`DESCRIBE`) against the truth.
+    /// Checks what a guest reported about itself (`DESCRIBE`) against the truth.
     #[track_caller]
     pub fn check(&self, folder: &TempDir) {
         let machine = read_json(folder, "machine.json");

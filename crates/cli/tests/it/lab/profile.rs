@@ -116,7 +116,7 @@ fn profile_by_kernel() {
 }
 
 /// That the profile gains is asserted, and that neither other knob does half of what its scheduler
-/// knobs do; how these share it is told.
+/// knobs do; how these share the gain is written to the results only.
 #[test]
 #[ignore = "an experiment under each of two kernels, ten minutes: make lab"]
 fn tuned_by_kernel() {

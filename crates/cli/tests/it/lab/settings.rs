@@ -91,7 +91,7 @@ fn settings_by_kernel() {
 }
 
 impl Room {
-    /// Boots and measures: the runs of each setting; `None`, said aloud, where nothing can be
+    /// Boots and measures: the runs of each setting; `None`, with a message, where nothing can be
     /// booted.
     fn measured(&self) -> Option<Vec<Vec<Ran>>> {
         let words: Vec<String> = self.settings.iter().map(|(_, setting)| format!("'{setting}'")).collect();

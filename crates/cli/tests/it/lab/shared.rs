@@ -47,8 +47,8 @@ impl Boot {
         Boot { machine, qemu, parts, made: OnceLock::new() }
     }
 
-    /// The folder of one part; `None`, said aloud, where nothing can be booted. The first test that
-    /// asks boots.
+    /// The folder of one part; `None`, with a message, where nothing can be booted. The first test
+    /// that asks boots.
     pub fn part(&self, test: &str, name: &str) -> Option<TempDir> {
         assert!(self.parts.iter().any(|(known, _)| *known == name), "no part is called {name}");
         let made = self.made.get_or_init(|| {

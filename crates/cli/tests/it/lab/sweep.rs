@@ -126,7 +126,7 @@ fn a_killed_sweep_leaves_no_knob_turned_and_loses_nothing() {
     for round in 1..=6 {
         assert_eq!(text(&folder, &format!("after-{round}")), before, "round {round}");
     }
-    // Without a watchdog they stayed turned until somebody came.
+    // Without a watchdog they stayed changed until a later command put them back.
     for round in 6..=7 {
         assert_ne!(text(&folder, &format!("left-{round}")), before, "round {round}");
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{json as machine, run, shown};
 use crate::host::skipped;
 
-/// A folder of the fixtures; `None`, said aloud, in a clone without it.
+/// A folder of the fixtures; `None`, with a message, in a clone without it.
 fn fixtures(inner: &str, test: &str) -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures").join(inner);
     if !folder.is_dir() {

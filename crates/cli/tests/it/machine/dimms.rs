@@ -229,7 +229,7 @@ fn printouts_that_were_judged_wrong() {
         assert!(!found["dimm_sockets"].to_string().contains("1048"), "{speed}");
     }
 
-    // Slots that do not tell whether they are filled.
+    // Slots that do not report whether they are filled.
     let text = read("dmi-missing-size/filtered.txt");
     let path = scratch.path().join("filtered");
     fs::write(&path, &text).expect("written");
@@ -237,7 +237,7 @@ fn printouts_that_were_judged_wrong() {
     assert!(shown.contains("4 of 8 slots filled, 4 unreported"), "{shown}");
     assert_eq!(verdict(&judged(&text)), Value::Null);
 
-    // A new processor, and one that nobody knows.
+    // A new processor, and an unknown one.
     let text = read("dmi-xeon6/6746e-8.txt");
     for version in ["Intel(R) Xeon(R) 6746E", "Intel(R) Xeon(R) 6520P", "INTEL(R) XEON(R) 6767P"] {
         assert_eq!(
@@ -323,7 +323,7 @@ fn printouts_however_they_were_passed_on() {
         assert!(found["dimm_remarks"].to_string().contains("it is cut"), "{}", found["dimm_remarks"]);
         assert_eq!(found["dimm_findings"], json!([]), "{rest}");
     }
-    // Nobody's serial number comes through, quoted or not.
+    // No serial number comes through, quoted or not.
     let secret =
         plain.replace("\tPart Number: P\n", "\tSerial Number: 7QK3XW29\n\tPart Number: P 7QK3XW29\n");
     let found = judged(&each(&secret, &|line| format!("> {line}")));

@@ -94,7 +94,7 @@ fn every_kind_is_named_with_its_sign_and_what_it_hides() {
         assert_eq!((&found[0]["kind"], &found[0]["name"]), (&json!(kind), &json!(name)));
         let hidden = found[0]["hides"].as_array().expect("a list");
         assert!(!hidden.is_empty(), "{kind}");
-        // Nobody's names and ids.
+        // No names and ids that identify users.
         let whole = machine.to_string();
         assert!(!whole.contains("alice") && !whole.contains(&ID[..12]), "{kind}: {whole}");
         let all = text("--root", tree.root());
@@ -244,7 +244,7 @@ fn real_control_groups_are_the_tightest() {
     bound("tasks", "pids-max", "pids", &[("pids.max", &500)], json!(500));
 }
 
-/// What a PID namespace hides is told, and what its group namespace hides is not called "none".
+/// What a PID namespace hides is reported, and what a cgroup namespace hides is not called "none".
 #[test]
 fn real_namespaces_are_told() {
     let unshare = ["unshare", "-f", "--mount-proc", "-m", "-p", "-u", "-C"];

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{check_consistency, json as machine_of, lines, set, text};
 
-/// The folder with the snapshots; `None`, said aloud, in a clone without it.
+/// The folder with the snapshots; `None`, with a message, in a clone without it.
 fn folder(inner: &str, test: &str) -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures/topology").join(inner);
     if !folder.is_dir() {

@@ -247,7 +247,7 @@ fn clusters_of_arm_are_no_packages() {
     assert!(machine["remarks"].to_string().contains("clusters of one Arm chip"), "{}", machine["remarks"]);
     let shown = text("--root", &folder);
     assert!(shown.contains("1 package, ? NUMA nodes"), "{shown}");
-    // Sixteen groups of four on four nodes: of two sockets, which no id tells.
+    // Sixteen groups of four on four nodes: of two sockets, which no id reports.
     let tree = Tree::new();
     for cpu in 0..64u32 {
         let group = cpu / 4;

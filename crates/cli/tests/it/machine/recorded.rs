@@ -51,7 +51,7 @@ fn a_recorded_machine_begins_with_what_will_disturb_a_measurement() {
     }
 }
 
-/// On bare metal nobody else can move the modules.
+/// On bare metal the advice is to move the modules.
 #[test]
 fn a_machine_on_bare_metal_with_modules_three_and_one() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -100,7 +100,8 @@ impl Seeds {
             let last = lines.len().saturating_sub(1).max(LINES.min(lines.len()));
             file = [&lines[..LINES.min(lines.len())], &lines[last..]].concat().concat();
         }
-        // A host is read whole or not at all; of the largest, others of its kind tell the same.
+        // A host is read whole or not at all; the largest are left out, as smaller ones of their
+        // kind contain the same.
         if file.len() <= MOST || kind == Kind::Run {
             self.files.push((kind, file));
         }

@@ -93,7 +93,7 @@ fn serve(mut stream: TcpStream, cluster: &Mutex<Cluster>) -> Option<()> {
     stream.write_all(format!("{head}\r\n\r\n{said}").as_bytes()).ok()
 }
 
-/// A cluster with a job and a program of somebody else's, and its address.
+/// A cluster with a foreign job and a foreign program, and its address.
 fn cluster() -> (Arc<Mutex<Cluster>>, String) {
     let cluster = Arc::new(Mutex::new(Cluster {
         jobs: BTreeSet::from([FOREIGN_JOB.to_string()]),
@@ -138,7 +138,7 @@ fn a_job_on_anothers_cluster_goes_with_its_session() {
     session.signal(Signal::INT);
     session.end().expect(130).sane();
     assert_eq!((count(), state.journals().len()), ((1, 1), 0));
-    // Whoever is left by all is ended later, after a boot of this host, too.
+    // What is left once all processes are killed is ended later, after a boot of this host, too.
     let session = with_a_job();
     Victims::All.kill(&session);
     session.end();

@@ -153,7 +153,7 @@ fn what_is_in_another_pid_namespace_stays_noted() {
     assert_eq!(state.objects("processes"), [json!({"mark": "m"})]);
     state.restore().expect(0);
     state.is_clear();
-    // Of an older version, whose journals tell of none.
+    // A journal of an older version, which records no namespace.
     let state = of(None);
     elsewhere(&state).expect(0);
     state.is_clear();

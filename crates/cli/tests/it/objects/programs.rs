@@ -6,8 +6,8 @@ use super::*;
 use crate::host::{is_root, processes_marked, skipped, unique, works, wrapped};
 use crate::runs::{folder_of_nobody, unprivileged};
 
-/// Forks twice into sessions of its own, ignores being asked, has many children; `$0` is how long
-/// they sleep, which nobody else does. One of them has lost the environment.
+/// Forks twice into sessions of its own, ignores requests to end, has many children; `$0` is how
+/// long they sleep, a time that no other process uses. One of them has lost the environment.
 const STUBBORN: &str = "trap '' TERM INT HUP; \
     (setsid sh -c 'trap \"\" TERM; (setsid sleep $0 &); sleep $0; sleep $0' $0 &); \
     i=0; while test $i -lt 20; do sleep $0 & i=$((i+1)); done; \
@@ -73,7 +73,7 @@ fn a_program_goes_with_its_session_and_visit() {
             skipped("a_program_goes_with_its_session_and_visit: in a control group", "none can be made here");
         }
         std::thread::sleep(Duration::from_millis(random.u64(0..200)));
-        // Whoever asks all of us to end does not end the watchdog.
+        // A signal that asks all of our processes to end does not end the watchdog.
         let watchdogs = watchdogs(&session);
         assert_eq!(watchdogs.len(), 1);
         for signal in [Signal::HUP, Signal::INT, Signal::TERM] {
@@ -94,7 +94,7 @@ fn a_program_goes_with_any_process_of_its_visit() {
     if !bare {
         skipped(TEST, "without control groups: no file system can be mounted over them");
     }
-    // Nothing but kinship tells of those that have lost the mark.
+    // Processes that have lost the mark can only be found through their parents.
     let wraps = [(true, &plain as &dyn Fn(&Command) -> Command), (bare, &covered)];
     for (_, wrap) in wraps.into_iter().filter(|(possible, _)| *possible) {
         for victims in [Victims::Visit, Victims::Kept, Victims::Keeper] {

@@ -16,7 +16,7 @@ fn keys() -> Vec<i32> {
     text.lines().skip(1).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
 
-/// A set of somebody else's, removed when this goes.
+/// A foreign set of semaphores, removed when this is dropped.
 struct Foreign(i32, i32);
 
 impl Foreign {
@@ -142,7 +142,7 @@ fn a_set_that_all_have_left_is_removed_later_if_it_is_ours() {
     state.next_start().says(&[": removed"]);
     assert!(!keys().contains(&key) && state.journals().is_empty());
 
-    // In its place is one that somebody made at another time, or of another size.
+    // In its place is one that was made at another time, or of another size.
     for (from, count) in [(-100_000, 2), (0, 3)] {
         let key = left();
         let journal = state.journals().remove(0);
@@ -205,7 +205,7 @@ fn several_runs_at_a_time_keep_to_their_own() {
     let mut second = run(ROW, "--profile full --budget 5m", &state, outs[1].path());
     let mut second = start(without_namespaces(&mut second));
     second.until("two journals", |_| state.objects("system_v_semaphores").len() == 2);
-    // Whoever clears up leaves both alone, and so does one's watchdog.
+    // Clearing up leaves both sets alone, and the watchdog of one run leaves the other run's alone.
     state.restore().expect(0);
     Victims::Both.kill(&first);
     first.end();

@@ -143,7 +143,7 @@ fn a_report_takes_no_name_that_somebody_else_uses() {
     for name in ["report.html", "report.json"] {
         let path = out.join(name);
         let ours = fs::read(&path).expect("a report");
-        // An older one gives way, and so does an empty file.
+        // An older report is replaced, and so is an empty file.
         for text in [&ours[..], b""] {
             fs::remove_file(&path).expect("removed");
             fs::write(&path, text).expect("written");
@@ -158,7 +158,7 @@ fn a_report_takes_no_name_that_somebody_else_uses() {
         stays(&run, name);
         assert!(path.is_symlink() && fs::read(&victim).expect("a file") == whole);
         fs::remove_file(&path).expect("removed");
-        // Nobody reads from it, and nobody waits for that.
+        // A FIFO that has no reader: the command does not wait for one.
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .expect("a FIFO");
         stays(&run, name);

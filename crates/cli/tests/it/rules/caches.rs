@@ -74,8 +74,8 @@ pub fn blocks_that_fit_the_cache() -> Vec<Case> {
     vec![case("a cache larger than claimed", read), case("little memory", short)]
 }
 
-/// A guest that is told of 260 MiB, has memory for blocks of 128 MiB, and of whose cache a task
-/// finds 16 MiB.
+/// A guest whose kernel reports a cache of 260 MiB, which has memory for blocks of 128 MiB, and in
+/// which a task gets 16 MiB of the cache.
 fn a_share_of_what_is_told() -> Value {
     let told = claiming("266240K");
     told.file("/proc/meminfo", "MemTotal: 131072000 kB\nMemAvailable: 600000 kB\nSwapTotal: 0 kB");

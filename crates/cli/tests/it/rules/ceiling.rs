@@ -9,7 +9,7 @@ use super::{Case, case};
 use crate::runs::{findings, pretended, series};
 use crate::synthetic::Tree;
 
-/// A clean server of one package with so many modules of this speed.
+/// A clean server of one package with `count` modules of this speed.
 fn with_modules(count: usize, speed: u16) -> Tree {
     let tree = server_of(1);
     tree.memory_modules(&vec![("A1", 16384, speed, speed); count]);
@@ -44,7 +44,7 @@ fn cold_files_at(gb_per_s: f64) -> Edit {
     run
 }
 
-/// A steady case, the last window of whose third visit lasted so long.
+/// A steady case, the last window of whose third visit lasted `ns` nanoseconds.
 fn with_a_window_of(ns: f64) -> Case {
     let mut run = Edit::invented("selftest.steady");
     run.samples(|visit, samples| {
@@ -157,7 +157,7 @@ fn a_cold_file_is_no_faster_than_the_link_of_its_disk() {
             assert!(finding["cause"].as_str().is_some_and(|cause| cause.contains(link)), "{finding}");
         }
     }
-    // Of a disk of which nothing is told nothing is said.
+    // The rule does not apply to a disk about which nothing is reported.
     let unknown = cold_files_on("sysfs /sys/devices/virtual/block/dm-0\n", 4.5);
     assert!(unknown["rules_not_applicable"].as_array().expect("a list").contains(&json!("above-ceiling")));
 }

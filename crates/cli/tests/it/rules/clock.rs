@@ -102,7 +102,7 @@ fn falling_to(ghz: f64, values_follow: bool) -> Case {
     case(format!("every second visit at {ghz} GHz"), run.diagnosed())
 }
 
-/// The last of 40 visits at this clock, where somebody may have changed the governor before it.
+/// The last of 40 visits at this clock, and perhaps a change of the governor before it.
 fn stepped_to(ghz: f64, governor_changed: bool) -> Case {
     let mut run = Edit::invented("memory.latency");
     run.repeated(40, 0.001, |_| 1.0);
@@ -151,7 +151,7 @@ fn multiplied(by: f64) -> Case {
     case(format!("multiplications at {by} of the clock"), run.diagnosed())
 }
 
-/// A hit in L1 that takes so many cycles.
+/// A hit in L1 that takes `value` cycles.
 fn hit(value: f64, spread: f64) -> Case {
     let run = crafted("memory.data-source", json!({"source": "l1"}), cycles(), &[(json!({}), value)], spread);
     case(format!("{value} cycles, spread {spread}"), run.diagnosed())

@@ -106,14 +106,14 @@ impl Edit {
         self.lines.iter_mut().filter_map(|line| line.get_mut("visit"))
     }
 
-    /// Changes every visit, told its number.
+    /// Changes every visit; `change` gets its number.
     pub fn each(&mut self, mut change: impl FnMut(usize, &mut Value)) {
         for (number, visit) in self.visits().enumerate() {
             change(number, visit);
         }
     }
 
-    /// Leaves out the other visits, and what a summary says of them.
+    /// Leaves out the other visits, and the summary, which counts them.
     pub fn keep_visits(&mut self, wanted: impl Fn(&Value) -> bool) {
         self.lines.retain(|line| line.get("visit").is_none_or(&wanted) && line.get("summary").is_none());
     }
@@ -131,8 +131,8 @@ impl Edit {
         });
     }
 
-    /// Changes each point's work of one benchmark, told the metrics and the value of a parameter of
-    /// the point.
+    /// Changes each point's work of one benchmark; `change` gets the metrics, the value of the
+    /// point's parameter `x`, the work and the time.
     fn works(&mut self, bench: &str, x: &str, change: impl Fn(&Value, f64, f64, f64) -> Option<f64>) {
         let plan = self.header()["plan"].clone();
         self.each(|_, visit| {
@@ -194,7 +194,7 @@ impl Edit {
         }
     }
 
-    /// What `assay diagnose` says of the changed file.
+    /// The results of `assay diagnose` for the changed file.
     pub fn diagnosed(&self) -> Value {
         let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
         fs::write(&self.file, text).expect("written");
@@ -227,12 +227,12 @@ pub fn changed(what: &str, only: &str, change: impl Fn(&Tree)) -> Case {
 }
 
 /// Two packages, sixteen CPUs, two nodes, a memory module on each channel, all as it should be, and
-/// all of it told.
+/// all of it reported.
 pub fn server() -> Tree {
     server_of(2)
 }
 
-/// The same of so many packages, eight CPUs each.
+/// The same with this number of packages, eight CPUs each.
 pub fn server_of(packages: u32) -> Tree {
     let tree = Tree::new();
     let shape = Shape { packages, cores: 4, cores_per_l3: 4, threads: 2, first: 0, step: 1, lists: true };
@@ -253,7 +253,7 @@ pub fn server_of(packages: u32) -> Tree {
     tree
 }
 
-/// A frequency policy of one CPU, which the invented clock of 3 GHz is held against.
+/// A frequency policy of one CPU, with which the invented clock of 3 GHz is compared.
 pub fn policy(tree: &Tree, cpu: u32, driver: &str, governor: &str, max_khz: u32) {
     let policy = format!("/sys/devices/system/cpu/cpufreq/policy{cpu}");
     for (file, text) in [

@@ -216,7 +216,7 @@ fn swapped(pages: f64) -> Case {
 }
 
 pub fn pages_swapped_meanwhile() -> Vec<Case> {
-    // 0.5 pages a second are told, and not held against a number.
+    // 0.5 pages a second are reported, but the figure stays trusted.
     let (few, many) = (swapped(0.05), swapped(5.0));
     assert_verdict(&few, "trusted");
     assert_verdict(&many, "trusted_with_cause");

@@ -8,7 +8,7 @@ use crate::runs::{findings, pretended};
 
 const RAMP: &str = "cpu.frequency-ramp";
 
-/// A run in which the clock of steps up to this one, us, is so many times the invented one.
+/// A run in which the clock of steps up to `until_us` is `factor` times the invented one.
 fn ramp(until_us: f64, factor: f64) -> Edit {
     let mut run = Edit::of(&pretended(RAMP));
     run.scaled(RAMP, "at_us", |at_us| if at_us <= until_us { factor } else { 1.0 });

@@ -1,4 +1,5 @@
-//! Pauses that are given to CPUs of the recorded guest: by its tasks, by its host, in turn, as one.
+//! Pauses that are given to CPUs of the recorded guest: by its tasks, by its host, alternately, at
+//! once.
 
 use serde_json::{Value, json};
 
@@ -61,7 +62,7 @@ fn paused(what: &str, cpus: [Pauses; 2]) -> Case {
     case(what, run_with(&format!("--from {}", recorded()), &cpus).diagnosed())
 }
 
-/// What the first screen says of it.
+/// What the first screen shows of it.
 fn words(cpus: [Pauses; 2]) -> String {
     let run = run_with(&format!("--from {}", recorded()), &cpus);
     run.diagnosed();
@@ -117,7 +118,7 @@ pub fn cpus_that_a_host_leaves() -> Vec<Case> {
     ]
 }
 
-/// Real machines on metal: no row speaks of a host, and firmware's choices have rows.
+/// Real hosts on bare metal: no row is about a hypervisor's host, and firmware's choices have rows.
 #[test]
 fn metal_has_rows_of_its_own_and_none_of_a_host() {
     for (name, nodes, caches) in [

@@ -129,7 +129,7 @@ pub fn first_seat(only: &str) -> u32 {
     cpus.parse().expect("one CPU")
 }
 
-/// Counters that tell of stolen time, throttling, swapping and moved pages while a run goes on.
+/// Counters that report stolen time, throttling, swapping and moved pages while a run goes on.
 pub struct Moving;
 
 impl Moving {

@@ -47,8 +47,7 @@ pub fn huge_pages_that_were_not_given() -> Vec<Case> {
             let wrapper = ["python3", "-c", WITHOUT];
             let words = format!("--only {LATENCY} --budget 6s");
             let refused = Live::of(&words).wrapped(&wrapper).any_end().run();
-            // A kernel that does not tell what backs a mapping leaves the rule without anything to
-            // say.
+            // On a kernel that does not report what backs a mapping, the rule does not apply.
             match refused["rules_not_applicable"]
                 .as_array()
                 .is_some_and(|rules| rules.contains(&"no-huge-pages".into()))

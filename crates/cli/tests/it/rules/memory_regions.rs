@@ -14,7 +14,8 @@ fn looked(machine: &str, of: impl Fn(u64, usize) -> [f64; 4], at: impl Fn(f64) -
     edited(machine, of, at, json!(null), None).diagnosed()
 }
 
-/// The same while the kernel counted this, and each region had moved so far at the end.
+/// The same while the kernel's counters rose by `counted`, and the share `moved` of each region's
+/// pages had moved at the end.
 fn looked_while(
     machine: &str,
     of: impl Fn(u64, usize) -> [f64; 4],
@@ -119,7 +120,7 @@ pub fn regions_with_a_cause() -> Vec<Case> {
     );
     let cause = findings(&distant, "memory-regions-differ")[0]["cause"].to_string();
     assert!(cause.contains("onsistent with memory on another node of the host"), "{cause}");
-    // The finding tells pages of these regions that moved, and no others.
+    // The finding reports pages of these regions that moved, and no others.
     let compacted = json!({ "pgmigrate_success": 312, "compact_success": 2 });
     for (moved, remark) in [(0.25, "25 % of the pages moved while they were measured"), (0.0, "")] {
         let distant = |region, look| {
@@ -161,7 +162,7 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     );
     let words = small["memory_regions"][0]["words"].to_string();
     assert!(words.contains("too little to name a cause"), "{words}");
-    // A clock whose steps are longer than half a load tells nothing of one.
+    // A clock whose steps are longer than half a load cannot time one.
     let far = |region: u64, look| alike(region, look).map(|ns| if region < 8 { ns * 1.5 } else { ns });
     let mut coarse = edited(&guest(), far, |_| 1.0, json!(null), None);
     assert!(!findings(&coarse.diagnosed(), "memory-regions-differ").is_empty());
@@ -171,8 +172,8 @@ pub fn regions_without_a_cause() -> Vec<Case> {
     vec![case("alike", looked(&guest(), alike, |_| 1.0)), case("too little", small)]
 }
 
-/// The recorded guest at rest for some passes, in every third of which loads take so many times as
-/// long, and one CPU gets so many MiB of the cache.
+/// The recorded guest at rest for some passes; in every third of them loads take `slower` times as
+/// long, and one CPU gets `mib` MiB of the cache.
 fn at_rest(slower: f64, mib: f64) -> Value {
     let mut run = Edit::of(&format!("--quick --only host --pretend 7 {}", guest()));
     run.each(|_, visit| {

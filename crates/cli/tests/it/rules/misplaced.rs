@@ -47,7 +47,7 @@ pub fn tasks_on_their_seats() -> Vec<Case> {
     vec![seated, case("a real run", Live::steady())]
 }
 
-/// What is no CPU's number says nothing of where a task was.
+/// A value that is no CPU's number does not show where a task was.
 #[test]
 fn damaged_numbers_of_cpus_are_none() {
     for number in [-1.0, 0.5, 1e12] {

@@ -1,5 +1,5 @@
-//! Networks: transfers and experiments whose figures are given, between ends that are told, and
-//! what must be found in them.
+//! Networks: transfers and experiments whose figures are given, between ends with given properties,
+//! and what must be found in them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::edited::Edit;
 use super::{Case, case};
 use crate::runs::{findings, series};
 
-/// An end as it tells itself: a card of 10 Gbit/s with two queues, everything on.
+/// The report of one end about itself: a card of 10 Gbit/s with two queues, everything on.
 const CARD: &str = "to 10.1.0.2\naddress 10.1.0.1\ninterface ens1\ndriver ice\ntso on\ngso on\ngro on\nlro off\n\
     rx_checksum on\ntx_checksum on\nqdisc fq_codel\nmtu 1500\nspeed_mbps 10000\ntype 1\nvirtual no\n\
     irq 41 ens1-TxRx-0 cpus=0 counts=0:5000\nirq 42 ens1-TxRx-1 cpus=1 counts=1:4000\nrx_queues 2\ntx_queues 2\n\

@@ -27,7 +27,7 @@ pub fn values_that_move() -> Vec<Case> {
     let fact = &findings(&stepping.results, "drift")[0]["facts"][0];
     assert!(fact["value"].as_str().is_some_and(|value| value.contains("steps from")), "{fact}");
     let mut cases = vec![rising, stepping];
-    // For real, 2 % slower with every process; other load can drown that, and then it is told
+    // For real, 2 % slower with every process; other load can drown that, and is then reported
     // itself.
     let live = Live::of("--only selftest.drift --profile standard --budget 15s").seen().any_end().run();
     match findings(&live, "background-load").first() {
@@ -41,7 +41,8 @@ pub fn values_that_stay() -> Vec<Case> {
     vec![
         at_levels("a level", 20, |_| 1.0),
         scattered("a level with much scatter", 30, 0.05, |_| 1.0),
-        // It does move, but by less than chance gives one series of many: only the verdict tells.
+        // It does move, but by less than chance gives one series of many: only the verdict shows
+        // it.
         at_levels("rising by 2 % in all", 20, |process| 1.0 + 0.001 * process as f64),
     ]
 }
@@ -63,8 +64,8 @@ pub fn one_value_however_wide() -> Vec<Case> {
         at_levels("one level", 60, |_| 1.0),
         scattered("one wide level", 60, 0.1, |_| 1.0),
         at_levels("one process far out", 60, |process| if process == 30 { 2.0 } else { 1.0 }),
-        // Too few processes to tell two levels from scatter: suspected, and said so in the verdict
-        // only.
+        // Too few processes to distinguish two levels from scatter: suspected, and said so in the
+        // verdict only.
         at_levels("two levels in twelve processes", 12, |process| if process % 3 == 1 { 1.4 } else { 1.0 }),
     ]
 }

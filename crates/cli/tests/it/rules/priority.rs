@@ -11,8 +11,8 @@ use super::{Case, case};
 use crate::host::{RealTime, skipped};
 use crate::runs::findings;
 
-/// Somebody who is seen beside the case and uses this part of a CPU, which the CPUs' counters
-/// confirm.
+/// Another process that is seen beside the case and uses this part of a CPU, which the CPUs'
+/// counters confirm.
 struct Somebody {
     policy: &'static str,
     priority: u32,
@@ -26,7 +26,7 @@ const PREFERRED: Somebody = Somebody { policy: "SCHED_OTHER", priority: 0, nice:
 const ORDINARY: Somebody = Somebody { policy: "SCHED_OTHER", priority: 0, nice: 0, elsewhere: false };
 const ELSEWHERE: Somebody = Somebody { elsewhere: true, ..REAL_TIME };
 
-/// A run whose CPU others use for the share `used`, and in which `somebody` was seen to use `seen`.
+/// A run in which others use the share `used` of its CPU, and `somebody` was seen to use `seen`.
 fn beside(somebody: &Somebody, used: f64, seen: f64) -> Case {
     let mut run = Edit::invented(STEADY);
     let seat = seat(&mut run) + u32::from(somebody.elsewhere);
@@ -54,13 +54,13 @@ fn occupied(conditions: &mut Value, share: f64) {
     conditions["others_on_seats_ms"] = json!(100.0 * share);
 }
 
-/// Others use this share, nobody is seen, and the task waits in stretches of so many ms for this
-/// share of its windows.
+/// Others use the share `used`, none of them is seen, and the task waits for `share` of its
+/// windows, in stretches of `stretch_ms`.
 fn waiting(used: f64, share: f64, stretch_ms: f64, throttled_ms: f64) -> Case {
     waiting_beside(json!([]), used, share, stretch_ms, throttled_ms)
 }
 
-/// The same where this was seen of the others; null: nobody looked.
+/// The same where this was seen of the others; null: they were not looked at.
 fn waiting_beside(seen: Value, used: f64, share: f64, stretch_ms: f64, throttled_ms: f64) -> Case {
     let mut run = Edit::invented(STEADY);
     run.conditions(|_, conditions| {

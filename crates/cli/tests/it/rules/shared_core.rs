@@ -54,7 +54,7 @@ pub fn cores_whose_other_thread_was_busy() -> Vec<Case> {
 
 pub fn cores_that_fetch_for_one_thread() -> Vec<Case> {
     let guest = format!("--from {}", recorded());
-    // Nobody knows what a core takes alone that never was, or in files of before.
+    // A core that was never measured alone has no value to compare with, nor have older files.
     let unknown = [fetching(&guest, "always shared, or another kind of core", |_| 2.05), unlooked(&guest)];
     for case in unknown {
         let silent = case.results["rules_not_applicable"].as_array().expect("rules");

@@ -20,7 +20,7 @@ fn of_base(base_khz: u32) -> Case {
     changed(&format!("3 GHz of {base_khz} kHz"), "cpu.clock", |tree| claimed(tree, base_khz, 4_500_000))
 }
 
-/// All CPUs allowed so much of 4 GHz.
+/// All CPUs limited to `max_khz` of 4 GHz.
 fn capped(max_khz: u32) -> Case {
     changed(&format!("{max_khz} of 4000000 kHz allowed"), "cpu.clock", |tree| {
         claimed(tree, 2_000_000, 4_000_000);
@@ -31,8 +31,8 @@ fn capped(max_khz: u32) -> Case {
     })
 }
 
-/// The laptop of the published readings, its clock beside the windows these in turn, as its
-/// governor has them.
+/// The laptop of the published readings, whose clock beside the windows alternates between these
+/// two, under this governor.
 fn laptop(clocks: [f64; 2], governor: &str) -> Case {
     let tree = server();
     for cpu in 0..16 {

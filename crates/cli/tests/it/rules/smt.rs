@@ -19,7 +19,7 @@ fn table_of(only: &str, control: &str) -> Edit {
     Edit::of_verb(&["smt", "table"], &words)
 }
 
-/// Divides the times of a variant's calls, told by a part of its key.
+/// Divides the times of calls by `factor`, in the cases that `of` selects.
 fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
     let plan = run.header()["plan"].clone();
     run.each(|_, visit| {
@@ -35,8 +35,8 @@ fn faster(run: &mut Edit, of: impl Fn(&Value) -> bool, factor: f64) {
     });
 }
 
-/// A study of load on the recorded host of two cores, where two do so many times the work of one
-/// at the same CPU%.
+/// A study of load on the recorded host of two cores, where two do `times` times the work of one at
+/// the same CPU%.
 fn two_cores(times: f64) -> Edit {
     let mut run = Edit::of_verb(&["smt"], &format!("--quick --kind loop --pretend 7 --from {}", recorded()));
     // Whatever was invented.
@@ -78,8 +78,8 @@ pub fn threads_that_share_a_core() -> Vec<Case> {
     assert!(headline(&siblings).contains("The second thread of a core adds"), "{}", headline(&siblings));
     let hidden = two_cores(1.2).diagnosed();
     assert!(headline(&hidden).contains("reports them as two cores"), "{}", headline(&hidden));
-    // Two cores whose second gives four fifths: that is no hidden sibling, and CPU% does not tell
-    // what is used.
+    // Two cores whose second adds four fifths: that is no hidden sibling, and CPU% does not show
+    // how much is used.
     let off = two_cores(1.8).diagnosed();
     let said = headline(&off);
     assert!(
@@ -140,8 +140,8 @@ pub fn neighbours_that_cost_nothing() -> Vec<Case> {
     vec![case("neighbours that nobody notices", quiet().diagnosed())]
 }
 
-/// What the finding says of the published expectation when these benchmarks are faster with SMT
-/// off.
+/// What the finding reports about the published expectation when these benchmarks are faster with
+/// SMT off.
 fn expectation_where(faster_off: &[&str]) -> String {
     let mut run = table_of("syscall,process.spawn", "on");
     faster(

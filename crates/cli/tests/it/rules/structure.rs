@@ -13,7 +13,7 @@ use crate::runs::findings;
 
 const STEADY: &str = "selftest.steady";
 
-/// The fixtures' folder; nothing, said aloud, in a clone without it.
+/// The fixtures' folder; nothing, with a message, in a clone without it.
 fn fixtures() -> Option<PathBuf> {
     let folder = testkit::root().join("../shared/fixtures/topology");
     if !folder.is_dir() {

@@ -1,5 +1,4 @@
-//! Topology as measured beside topology as told: distances and slowdowns given to hosts made for
-//! it.
+//! Measured topology beside reported topology: distances and slowdowns given to hosts made for it.
 
 use serde_json::{Value, json};
 
@@ -10,7 +9,7 @@ use super::{Case, case};
 use crate::runs::findings;
 use crate::synthetic::{Shape, Tree, mask};
 
-/// A guest of so many CPUs, threads and packages as given; what its processor is called is known.
+/// A guest of this shape with `cpus` CPUs; what its processor is called is known.
 fn guest(shape: Shape, cpus: u32) -> Tree {
     let tree = Tree::new();
     tree.build(shape, 1);
@@ -54,21 +53,21 @@ fn steady(tree: &Tree) -> Edit {
     Edit::of(&format!("--quick --only selftest.steady --pretend 7 --root {}", tree.root().display()))
 }
 
-/// Lines that take so long, in ns, by visit and pair.
+/// Transfers of a line that take `ns` nanoseconds, by visit and pair.
 fn transfers(what: &str, tree: &Tree, ns: impl Fn(usize, u32, u32) -> f64) -> Case {
     let latency = metric("latency", "ns", json!({"time-per-work": {"scale": 1.0}}));
     let points = |visit: usize| pairs(|from, to| ns(visit, from, to));
     case(what, crafted_in(steady(tree), "memory.core-to-core", json!({}), latency, points, 0.01).diagnosed())
 }
 
-/// Pairs that slow each other so many times.
+/// Pairs of CPUs that slow each other by the factor `times`.
 fn slowdowns(what: &str, tree: &Tree, times: impl Fn(u32, u32) -> f64) -> Case {
     let slowdown = metric("slowdown", "", json!({"time-per-work": {"scale": 1.0}}));
     let points = |_| pairs(&times);
     case(what, crafted_in(steady(tree), "cpu.pair-slowdown", json!({}), slowdown, points, 0.01).diagnosed())
 }
 
-/// Loads from a block after nobody, another CPU and the CPU itself has read as much, of CPUs 0
+/// Loads from a block after no CPU, the other CPU and the CPU itself has read as much, of CPUs 0
 /// and 1.
 fn contention(what: &str, tree: &Tree, ns: [f64; 3]) -> Case {
     let latency = metric("latency", "ns", json!({"time-per-work": {"scale": 1.0}}));
@@ -103,7 +102,7 @@ pub fn caches_that_are_not_told() -> Vec<Case> {
 }
 
 pub fn caches_that_are_told() -> Vec<Case> {
-    // No guest, and no L3 by design; a guest that is told of one; a guest of old.
+    // No guest, and no L3 by design; a guest that reports one; a guest of old.
     let mut cases =
         real(&["64intel64-fakeKNL-SNC4-hybrid", "8em64t-2s4c-asymcaches", "32intel64-2p8co2t+8ve"]);
     cases.push(transfers("45 ns and an L3", &plain(1), |_, _, _| 45.0));
@@ -204,7 +203,7 @@ pub fn cpus_that_change_places() -> Vec<Case> {
 pub fn cpus_that_stay() -> Vec<Case> {
     vec![
         transfers("two halves", &plain(1), |_, from, to| if halves(from, to) { 45.0 } else { 130.0 }),
-        // Somebody takes CPU 3 in one visit: it is far from all, and near to nobody new.
+        // Other work takes CPU 3 in one visit: it is far from all, and near to no new one.
         transfers("a stolen CPU", &plain(1), |visit, from, to| {
             let stolen = if visit == 4 && (from == 3 || to == 3) { 4.0 } else { 1.0 };
             stolen * if halves(from, to) { 45.0 } else { 130.0 }

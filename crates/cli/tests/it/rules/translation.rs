@@ -55,7 +55,7 @@ pub fn huge_pages_that_cost_like_small_ones() -> Vec<Case> {
 pub fn huge_pages_that_cost_little() -> Vec<Case> {
     let guest = format!("--from {}", recorded());
     let (metal, _tree) = metal();
-    // Half of the visits pay for walks: an interval that holds both tells nothing.
+    // Half of the visits pay for walks: an interval that holds both shows nothing.
     let either = |pass: u64| if pass.is_multiple_of(2) { [1.0, 0.5] } else { [29.0, 26.0] };
     let cases = vec![
         priced(&guest, |_| [2.5, 2.0], 1.0),

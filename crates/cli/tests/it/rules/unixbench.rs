@@ -5,7 +5,7 @@ use serde_json::json;
 use super::edited::Edit;
 use super::{Case, case};
 
-/// Context switching whose copies do so many times the work of one together.
+/// Context switching whose copies together do `times` times the work of one.
 fn scaling(times: f64) -> Case {
     let mut run = Edit::invented("unixbench.context1");
     let plan = run.header()["plan"].as_array().expect("a list").clone();

@@ -68,7 +68,7 @@ fn cpu_time(pid: u32) -> Duration {
     Duration::from_secs_f64(ticks.iter().sum::<u64>() as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Leaves a process no descriptor from so many after its first free one on.
+/// Limits a process to `more` descriptors from its first free one on.
 fn leave_descriptors(server: &Server, more: u64) {
     let pid = Pid::from_child(&server.child);
     let folder = format!("/proc/{}/fd", server.child.id());

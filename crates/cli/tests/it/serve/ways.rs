@@ -65,7 +65,7 @@ impl Run {
         found
     }
 
-    /// What an end told of itself, by its probe.
+    /// What an end reported about itself, by its probe.
     fn end(&self, probe: &str) -> String {
         self.texts(probe).into_iter().next().unwrap_or_default()
     }
@@ -208,7 +208,7 @@ fn a_port_that_is_taken_is_told_with_what_helps() {
 #[test]
 fn a_server_without_a_process_to_spare_goes_on() {
     let test = "a_server_without_a_process_to_spare_goes_on";
-    // Nobody else's processes count.
+    // A user of its own: no other processes count.
     let user = (1_000_000_000 + std::process::id()).to_string();
     let lone = ["prlimit", "--nproc=1:1000", "setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"];
     let program = testkit::program().to_string_lossy().into_owned();

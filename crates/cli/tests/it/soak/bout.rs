@@ -1,5 +1,5 @@
-//! One command, killed a few times at random moments and gone on with each time, and what came of
-//! it.
+//! One command, killed a few times at random moments and resumed each time, and the faults that
+//! this shows.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -198,8 +198,8 @@ fn aim(session: &mut Session, scene: &Scene, phase: &str, random: &mut fastrand:
     }
 }
 
-/// Sends the signal to those of the target who are there. What the run was at is looked at while it
-/// is stopped; `None` where nobody is there to be killed.
+/// Sends the signal to those processes of the target that exist. The phase of the run is read while
+/// it is stopped; `None` where there is no process to kill.
 fn strike(
     session: &mut Session,
     scene: &Scene,
@@ -261,8 +261,8 @@ fn strike(
     anybody.then(|| Kill { phase, signal: "", target: there.name() })
 }
 
-/// Kills one command of a family so many times, has it gone on with, and looks whether anything was
-/// lost or left. `None` where another lane has what it needs.
+/// Kills one command of a family `kills` times, resumes it, and checks whether anything was lost or
+/// left behind. `None` where another lane has what it needs.
 pub fn fight(family: &str, kills: u32, seed: u64) -> Option<Outcome> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut ground = Ground::new();
@@ -303,8 +303,8 @@ pub fn fight(family: &str, kills: u32, seed: u64) -> Option<Outcome> {
         let (lost, not_on) = went_wrong(&old, &ground.runs(), whole, scene.resumes, scene.enough);
         let harmed = lost.into_iter().chain(ground.decoys.harmed()).map(|what| (Kind::Lost, what));
         outcome.faults.extend(harmed.chain(not_on.into_iter().map(|what| (Kind::NotGoneOn, what))));
-        // Whoever was not killed himself leaves nothing, and whoever comes next leaves nothing of
-        // the killed one.
+        // A command that was not killed leaves nothing behind, neither of its own nor of the one
+        // that was killed before it.
         if ended.is_some_and(|status| status.signal().is_none()) {
             let left = before
                 .left(&ground, scene.server.as_ref().map(Server::process))
@@ -332,8 +332,8 @@ pub fn fight(family: &str, kills: u32, seed: u64) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// A link in the results' folder to a user's copy of the run that waits: nobody may write into
-/// that.
+/// Puts a link to a user's copy of the unfinished run into the results' folder: no command may
+/// write into that copy.
 fn link_to_a_copy(ground: &mut Ground) {
     let open = ground.runs().into_iter().find(|(_, run)| run.as_ref().is_ok_and(|(_, closed)| !closed));
     let Some((path, _)) = open else { return };

@@ -1,4 +1,4 @@
-//! Files of a user's that look like ours, and proof that nobody touched them.
+//! A user's files that look like ours, and the check that they stay unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ const FILES: [&str; 21] = [
     "assay-files-results/r.csv",
     "assay-files-1-0/notes.txt",
     "assay-tree-1-0/a/b/c",
-    // Names as ours are, made by nobody of us.
+    // Names like ours that Assay did not make.
     "assay-files-4711-0badcafe/data",
     "assay-files-4711-00c0ffee0badcafe/data",
     "assay-tree-4711-0badcafe/job/conf.yaml",

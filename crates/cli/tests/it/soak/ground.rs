@@ -54,7 +54,7 @@ impl Ground {
                     && (is_result(&own) && !is_run_file(&path)
                         || own.ends_with(".svg")
                         || is_run_file(&path) && run_file::read(&path).is_ok());
-                // The lock of whoever turns knobs stays; what it guards does not.
+                // The empty lock file of kernel settings stays; no other file of `state` does.
                 let lock = name == "state"
                     && entry.metadata().is_ok_and(|about| about.is_file() && about.len() == 0);
                 if !(result || lock || self.decoys.has(&path)) {
@@ -98,14 +98,14 @@ fn look(path: &Path) -> Result<(Vec<Visit>, bool), String> {
 /// When a run has no more to do.
 #[derive(Clone, Copy)]
 pub enum Enough {
-    /// So many visits, or so many milliseconds.
+    /// This many visits, or this many milliseconds.
     Either(usize, f64),
     Visits(usize),
 }
 
 impl Enough {
     fn is(self, visits: &[Visit]) -> bool {
-        // Whoever goes on first looks a second long whether the host is quiet.
+        // A resumed run first checks for a second whether the host is quiet.
         let end = visits.last().map_or(0.0, |visit| visit.at_ms + visit.conditions.wall_ms + 1500.0);
         match self {
             Enough::Either(most, ms) => visits.len() >= most || end >= ms,

@@ -9,7 +9,7 @@ use super::ground::Ground;
 use super::scenes::Server;
 use crate::host::processes_marked;
 
-/// What is left for so long is left for good.
+/// What is still there after this time counts as left behind.
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// Objects of the kernel that were there before.
@@ -96,7 +96,7 @@ fn hierarchies() -> Vec<PathBuf> {
     groups.map(|words| PathBuf::from(words[1])).collect()
 }
 
-/// Control groups with a name of ours, but for those in which somebody is at work: another lane's.
+/// Control groups with a name of ours, but for those with processes in them: another lane's.
 fn groups(folder: &Path, deep: usize, all: &mut BTreeSet<String>) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

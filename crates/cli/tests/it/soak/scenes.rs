@@ -84,7 +84,8 @@ impl Scene {
         }
     }
 
-    /// One of a family for so many kills; `None` where another lane has what it needs.
+    /// A scene of a family that lasts for this number of kills; `None` where another lane has what
+    /// it needs.
     pub fn of(family: &str, kills: u32, random: &mut fastrand::Rng, ground: &Ground) -> Option<Scene> {
         let seconds = 2.4 + 1.5 * f64::from(kills);
         let run = |family, only: &str, visit_ms| {
@@ -285,7 +286,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// What all files below a folder hold, but for the empty lock of whoever turns knobs.
+/// The contents of all files below a folder, but for the empty lock file of kernel settings.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut all, mut folders) = (BTreeMap::new(), vec![root.to_path_buf()]);
     while let Some(folder) = folders.pop() {

@@ -1,5 +1,5 @@
-//! What the soaks of one commit came to together: kept in target/soak/COMMIT.json, told as a table,
-//! and written to docs/results/soak.md.
+//! The totals of all soaks of one commit: kept in target/soak/COMMIT.json, printed as a table, and
+//! written to docs/results/soak.md.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -14,7 +14,7 @@ fn knobs(tree: &Tree, words: &str) -> Command {
     command
 }
 
-/// What `--json` says of one knob.
+/// What `--json` lists for one knob.
 fn of(tree: &Tree, name: &str) -> Value {
     let ended = end(&mut knobs(tree, &format!("--json {name}")));
     let mut all: Vec<Value> = serde_json::from_str(&ended.sane().out).expect("JSON");
@@ -112,7 +112,7 @@ fn the_list_names_all_for_people_too() {
     let tree = kernel("6.1.0");
     tree.file(GRANULARITY, "3000000");
     let ended = end(knobs(&tree, "").env("COLUMNS", "100"));
-    // Many are not here, and nobody asked for those by name.
+    // Many do not exist here, but none of those was asked for by name.
     ended.expect(0).sane();
     let json: Vec<Value> =
         serde_json::from_str(&end(&mut knobs(&tree, "--json")).expect(0).out).expect("JSON");

@@ -294,7 +294,7 @@ fn what_somebody_else_sets_meanwhile_stays_and_is_said() {
         .events
         .iter()
         .any(|event| event.text.contains("another program set min_granularity_ns to 7777777"));
-    // Between our own look and our own write nobody's change can be seen.
+    // A change between Assay's last look and its own write cannot be seen.
     assert!(told || text(&tree, GRANULARITY) == BEFORE, "{:?}", run.events);
     if told {
         assert_eq!(text(&tree, GRANULARITY), "7777777");

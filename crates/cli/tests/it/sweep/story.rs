@@ -1,10 +1,10 @@
-//! The published sweep as a made run: the surface of its words in, its regions and its compromise
-//! out.
+//! The published sweep as a made run: the surface that its text describes in, its regions and its
+//! compromise out.
 //!
-//! `../shared/spec/2-scheduler-sweep.md` tells the regions, `data/hackbench_tuned.csv` what was set
-//! before and after. Times, switches and response are made from those words: steep fall up to 4 ms,
-//! ragged up to 17 ms, flat from there on; a large w helps small m and hurts middling m; best at m
-//! of 15 to 20 ms with w of 6 to 8 ms; a small w responds sooner.
+//! `../shared/spec/2-scheduler-sweep.md` describes the regions, `data/hackbench_tuned.csv` has the
+//! settings before and after. Times, switches and response are made from that text: steep fall up
+//! to 4 ms, ragged up to 17 ms, flat from there on; a large w helps small m and hurts middling m;
+//! best at m of 15 to 20 ms with w of 6 to 8 ms; a small w responds sooner.
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ fn plain(metric: &str, value: f64) -> Samples {
     testkit::samples(metric, 0, &[value])
 }
 
-/// A window in which a hundredth of the wake-ups took so long, ns.
+/// A window whose 99th percentile of the wake-ups' latency is near `ns`.
 fn late(ns: f64) -> Samples {
     let mut samples = testkit::samples(&sched::metric::LATENCY_P99, 0, &[1000.0]);
     let values = [0.9, 1.0, 1.1].map(|times| (ns * times) as u64);

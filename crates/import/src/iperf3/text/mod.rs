@@ -117,8 +117,8 @@ fn locals(runs: &[Run]) -> Vec<String> {
     (0..runs.len()).map(|at| printed[at].or_else(|| near(at)).unwrap_or_default().to_string()).collect()
 }
 
-/// Lets what it says of an error be part of the run that it ended. In a file it may stand before
-/// all of it, since only what is no error waits until there is much to write.
+/// Makes an error message part of the run that it ended. In a file it may stand before all of it,
+/// since output is buffered and error messages are not.
 fn settle(runs: &mut Vec<Run>) {
     let alone = |run: &Run| run.hits.iter().all(|hit| hit.name == "error" || hit.role == Ahead);
     // What came to its end has sums, and says once more only of the sums what its columns are.

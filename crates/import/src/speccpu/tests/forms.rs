@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::*;
 
-/// The same result as [`csv`] gives, as a raw file; `note` is what the system says of itself.
+/// The same result as [`csv`] gives, as a raw file; `note` is the system's own description.
 fn raw(spread: f64, headline: f64, note: &str) -> String {
     let mut text = String::from("spec.cpu2017.hw_cpu_name: Some CPU\nspec.cpu2017.hw_model: Server 1\n");
     let packed = STANDARD.encode(zlib(note.as_bytes()));

@@ -14,7 +14,7 @@ use crate::dimm::Dimm;
 /// copy of their product pages (felixsteinke/cpu-spec-dataset, July 2023).
 pub const SPEED_SOURCE: &str = "Intel's, AMD's and Ampere's product pages, maximum memory speed";
 
-/// No other module of DDR5 is rated so fast, MT/s.
+/// Only multiplexed modules (MRDIMM) of DDR5 are rated at this speed or above, MT/s.
 const MIN_MULTIPLEXED: u32 = 8000;
 
 /// The fastest memory that a processor drives, MT/s: family, first and last number, speed. The

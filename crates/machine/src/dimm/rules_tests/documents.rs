@@ -180,7 +180,8 @@ fn dell_by_what_others_sell_or_write() {
     let places = placed("Dell Inc.", "XC Core XC6515", &[epyc], &with_bank(&names, ""));
     let in_turn: Vec<_> = (0..2).flat_map(|slot| (0..8).map(move |channel| (0, channel, slot))).collect();
     assert_eq!(places, in_turn);
-    // rasdaemon's labels by the kernel's EDAC for R230: A1 and A3 are of channel 0.
+    // rasdaemon's labels for R230 use the channels of the kernel's EDAC: A1 and A3 are of channel
+    // 0.
     let names = numbered("A#", 1..=4);
     let xeon = "Intel(R) Xeon(R) CPU E3-1230 v5 @ 3.40GHz";
     let places = placed("Dell Inc.", "PowerEdge R230", &[xeon], &with_bank(&names, ""));

@@ -86,8 +86,8 @@ fn repeats(suite: &Suite) -> String {
     if named.is_empty() { words } else { format!("{words}; those of {}", named.join(", ")) }
 }
 
-/// What runs that no map explains say of memory: which components move, in whose order, and what a
-/// map of the run shows.
+/// What runs that no map explains show about memory: which components move, whether they do so in
+/// the order in which memory is handed out, and what a map of the run shows.
 fn unexplained(diagnosis: &Diagnosis, suite: &Suite, placed: &[Placed]) -> Vec<String> {
     let swinging = swinging(suite);
     if swinging.is_empty() {

@@ -82,7 +82,7 @@ fn words(study: &Study) -> String {
 /// What a CPU% of one core means, where idle cores are taken first, and where all CPUs are alike.
 fn truths(study: &Study) -> Option<Table> {
     let kinds = study.seconds.len();
-    // One kind says nothing of others.
+    // One kind of work gives no range over kinds.
     let yields = study.range().filter(|_| study.smt && kinds > 1);
     let alike = study.alike();
     let row = |says: &f64| {

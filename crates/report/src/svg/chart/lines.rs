@@ -97,8 +97,8 @@ pub fn drawing([x, y]: [&Axis; 2], lines: &[Line], marks: &[(f64, String)], call
     Drawing { key, notes: notes([x, y], lines, &placed[0]), ..Drawing::one(out) }
 }
 
-/// How the line at `index` of `count` is told from the others, as classes: up to eight are blue,
-/// orange and so on; more of them are a family and get the steps of viridis. Dashes come with the
+/// The classes that distinguish the line at `index` from the others of `count`: up to eight lines
+/// are blue, orange and so on; more are a family and get the steps of viridis. Dashes come with the
 /// seventh.
 fn pen(index: usize, count: usize) -> String {
     let dash = match index / 6 % 4 {

@@ -12,8 +12,7 @@ use crate::html::verdict::worth;
 /// How many columns of dots fit side by side.
 const COLUMNS: f64 = 110.0;
 
-/// What all but one of so many counted samples need is drawn in place; what lies further out stands
-/// at the edge.
+/// One in this many counted samples may lie outside the drawn range; it is drawn at the edge.
 const BEYOND: usize = 50;
 
 /// No more than from nought to twice the median is drawn in place, and no less than this to both
