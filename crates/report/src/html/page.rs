@@ -228,3 +228,21 @@ fn findings(blocks: &[Cow<Block>], screen: Option<&Screen>) -> (String, (String,
     };
     (words, short)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnose::finding_lines::screen_order;
+    use model::Finding;
+
+    #[test]
+    fn findings_are_counted_as_the_first_screen_counts_them() {
+        let found = [("a", Severity::Problem), ("a", Severity::Problem), ("b", Severity::Note)]
+            .map(|(rule, severity)| Finding::of(rule, severity, "1 fault").confirm("true"));
+        let screen = Screen { findings: screen_order(&found, |_| 0), ..Screen::default() };
+        let blocks = [Cow::Owned(Block::Findings(found.to_vec()))];
+        let (words, (short, _)) = findings(&blocks, Some(&screen));
+        assert_eq!((words.as_str(), short.as_str()), ("1 problem, 1 note in 3 findings", "1 + 1"));
+        assert_eq!(findings(&blocks, None).0, "2 problems, 1 note");
+    }
+}
