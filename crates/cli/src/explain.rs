@@ -315,7 +315,7 @@ const GRADES: &[(Grade, &[&str], &str)] = &[
         Grade::B,
         &[],
         "Good for comparisons and for the index. The interval is wider than the profile asks, and within 10 % (5 % in the standard \
-         and full profiles). Two digits are shown.",
+         and full profiles). Lists of all figures show two digits.",
     ),
     (
         Grade::C,

@@ -145,8 +145,8 @@ impl MeasureArgs {
     pub fn all_pairs(&self) -> bool {
         if self.screen.all && !self.all_pairs {
             eprint_line(
-                "assay: --all prints every figure. In this version it still measures every pair of CPUs, \
-                  too: use --all-pairs for that",
+                "assay: --all prints every figure; this version also measures every pair of CPUs for it. \
+                  The next one does so only with --all-pairs",
             );
         }
         self.all_pairs || self.screen.all

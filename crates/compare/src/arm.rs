@@ -1,7 +1,7 @@
 //! One side of a comparison: its environment and its series, whether it was measured, saved as a
 //! report or imported.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::environment::{self, CLOCK, OR};
 use super::unixbench;
@@ -46,6 +46,8 @@ pub struct ComparisonSide {
     pub views: Option<Views>,
     /// What all last-level caches of the host hold together; `None` where that is not known.
     pub llc_bytes: Option<u64>,
+    /// Rules of its problems and warnings; `None` where a summary or a foreign file has none.
+    pub rules: Option<BTreeSet<String>>,
 }
 
 /// One series of a result.
@@ -125,6 +127,7 @@ impl ComparisonSide {
             members: diagnosis.series.iter().map(|judged| member(judged, title(judged), "")).collect(),
             views: diagnosis.views(),
             llc_bytes: diagnosis.machine.llc_bytes(),
+            rules: None,
         };
         arm.flaws.extend(diagnosis.run.thinned.iter().map(|thinned| format!("{file}: {}", thinned.words())));
         arm.blame(&diagnosis.findings);
@@ -165,11 +168,14 @@ impl ComparisonSide {
                 .collect(),
             views: None,
             llc_bytes: None,
+            rules: None,
         }
     }
 
-    /// Notes by series which findings are against it.
+    /// Notes its rules, and by series which findings are against it.
     pub(super) fn blame(&mut self, findings: &[Finding]) {
+        let grave = findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+        self.rules = Some(grave.map(|finding| finding.rule.clone()).collect());
         let mut of_key: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
         for finding in findings.iter().filter(|finding| finding.effect != Effect::None) {
             for key in &finding.series {
@@ -261,6 +267,7 @@ impl ComparisonSide {
         self.identities.extend(run.identities);
         self.started.extend(run.started);
         self.flaws.extend(run.flaws);
+        self.rules = self.rules.take().zip(run.rules).map(|(own, more)| &own | &more);
         for (label, value) in run.environment {
             match self.environment.iter_mut().find(|(known, _)| *known == label) {
                 Some((_, known)) if known.split(OR).any(|known| *known == value) => {}

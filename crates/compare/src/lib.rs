@@ -110,6 +110,8 @@ pub struct Comparison {
     pub environment: Vec<Difference>,
     /// Settings that only one of the two reports.
     pub untold: Vec<String>,
+    /// Rules whose problems and warnings only one of the two has.
+    pub rules_alone: [Vec<String>; 2],
     /// What is to be known before anything is read.
     pub warnings: Vec<String>,
     /// What the rows of the two say against each other.
@@ -244,6 +246,12 @@ struct PairResult<'a> {
     margins: Vec<f64>,
 }
 
+/// Nothing unless the findings of both are known.
+fn rules_alone(a: &ComparisonSide, b: &ComparisonSide) -> [Vec<String>; 2] {
+    let both = a.rules.as_ref().zip(b.rules.as_ref());
+    both.map_or_else(Default::default, |(a, b)| [a - b, b - a].map(|rules| rules.into_iter().collect()))
+}
+
 /// Compares B with A.
 pub fn compare(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Comparison {
     let (environment, untold) = environment::differences(a, b);
@@ -255,6 +263,7 @@ pub fn compare(a: &ComparisonSide, b: &ComparisonSide, options: &Options) -> Com
         views: [a.views.clone(), b.views.clone()],
         environment,
         untold,
+        rules_alone: rules_alone(a, b),
         warnings: warnings(a, b, options),
         curves: curves::overlaid(a, b),
         imported_values: [a, b].map(apart::imported_values),

@@ -104,7 +104,7 @@ impl ComparisonSide {
             series: summary.series.into_iter().map(series).collect(),
             findings: Vec::new(),
         };
-        saved.arm(file)
+        ComparisonSide { rules: None, ..saved.arm(file) }
     }
 }
 
@@ -134,6 +134,7 @@ impl Saved {
             members,
             views: None,
             llc_bytes: None,
+            rules: None,
         };
         arm.blame(&saved.findings);
         arm

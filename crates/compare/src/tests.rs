@@ -47,6 +47,7 @@ pub fn arm(host: &str, imported: bool, members: Vec<Member>) -> ComparisonSide {
         members,
         views: None,
         llc_bytes: None,
+        rules: None,
     }
 }
 
@@ -476,4 +477,16 @@ fn a_disturbed_difference_is_none_of_the_machine() {
     hog.members[0].verdict = Verdict::new(VerdictKind::Rejected, "half of it");
     let found = compare(&of(5.0), &hog, &Options::default());
     assert!(found.metrics.is_empty() && found.refused[0].factor == "background-load" && found.refuses());
+}
+
+#[test]
+fn findings_that_only_one_side_has_are_named() {
+    let with = |rules: Option<&[&str]>| ComparisonSide {
+        rules: rules.map(|rules| rules.iter().map(|rule| rule.to_string()).collect()),
+        ..arm("x", false, Vec::new())
+    };
+    let alone = |a, b| compare(&with(a), &with(b), &Options::default()).rules_alone;
+    let (a, b): (&[&str], &[&str]) = (&["drift", "steal"], &["drift", "no-huge-pages"]);
+    assert_eq!(alone(Some(a), Some(b)), [["steal"], ["no-huge-pages"]]);
+    assert_eq!(alone(Some(a), None), [[""; 0]; 2], "a summary has no findings");
 }

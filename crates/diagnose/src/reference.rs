@@ -54,7 +54,7 @@ pub const EXPLAINED: &[(&str, &str)] = &[
         "How it is computed",
         "The band of a class is all its rows, from the lowest low to the highest high. It is widened by 10 % (sure: high, \
          or promised by the maker), 15 % (medium) or 25 % (low), a run of yours by 2 %, the limits of assay peers by \
-         nothing. Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond. A figure \
+         nothing. Inside is normal, better is fast, worse is slow up to 1.5 times the band's end and bad beyond (a ~ band of low certainty says slow at most). A figure \
          with half an interval above 30 % has no reading. Makers promise that disks reach \"up to\" a value: 60 % of a \
          bandwidth and 40 % of operations are normal. No real value lies beyond a limit: one that does by more than its \
          interval is too good to be true. Rows of providers' volumes and networks (aws, azure, google) are for you to read \

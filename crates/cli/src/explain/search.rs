@@ -26,11 +26,12 @@ const SYMPTOMS: &[(&[&str], &[&str])] = &[
             "interval",
         ],
     ),
-    (&["hugepages", "thp"], &[rule::NO_HUGE_PAGES.as_str(), VM_PAGE_FAULT.as_str()]),
+    (&["hugepages", "thp", "transparent"], &[rule::NO_HUGE_PAGES.as_str(), VM_PAGE_FAULT.as_str()]),
     (
         &["neighbour", "neighbours", "neighbor", "neighbors"],
         &[rule::STEAL.as_str(), rule::PREEMPTED_CPUS.as_str(), rule::BACKGROUND_LOAD.as_str()],
     ),
+    (&["drifts", "drifted"], &[rule::DRIFT.as_str()]),
     (&["stolen"], &[rule::STEAL.as_str(), rule::PREEMPTED_CPUS.as_str()]),
     (&["throttling", "thermal", "overheating"], &[rule::SLOW_CLOCK.as_str(), rule::MOVING_CLOCK.as_str()]),
 ];

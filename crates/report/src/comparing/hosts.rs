@@ -105,15 +105,30 @@ pub fn differences(found: &[Comparison], letters: &[String], style: Style) -> St
             0 => {}
             many => named.push(counted(many, "mitigation")),
         }
-        let more = named.len().saturating_sub(NAMED);
-        named.truncate(NAMED);
-        match (named.is_empty(), more) {
-            (true, _) => String::new(),
-            (false, 0) => format!("{who}: {}.", named.join(", ")),
-            (false, more) => format!("{who}: {} and {more} more.", named.join(", ")),
-        }
+        let [only_a, only_b] = &one.rules_alone;
+        let a = (found.len() == 1)
+            .then(|| sentence("Only A has", only_a.iter().map(|rule| finding(rule)).collect()));
+        let b = sentence(&format!("Only {letter} has"), only_b.iter().map(|rule| finding(rule)).collect());
+        [Some(sentence(&who, named)), a, Some(b)].into_iter().flatten()
     });
-    said.filter(|text| !text.is_empty()).map(|text| wrapped(&text, 2, Tone::Plain, style)).collect()
+    said.flatten().filter(|text| !text.is_empty()).map(|text| wrapped(&text, 2, Tone::Plain, style)).collect()
+}
+
+/// What is named, at most [`NAMED`] of it; empty where nothing is.
+fn sentence(head: &str, mut named: Vec<String>) -> String {
+    let more = named.len().saturating_sub(NAMED);
+    named.truncate(NAMED);
+    match (named.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!("{head}: {}.", named.join(", ")),
+        (false, more) => format!("{head}: {} and {more} more.", named.join(", ")),
+    }
+}
+
+/// The finding of a rule, with the command that explains it.
+fn finding(rule: &str) -> String {
+    let topic = diagnose::topic(rule).unwrap_or("a finding");
+    format!("{topic} (assay explain {})", plain(rule, 40))
 }
 
 /// What a label of the environment is called.

@@ -150,6 +150,8 @@ struct Loop<'s, 'h> {
     begin_ms: f64,
     /// The gate's remaining patience.
     patience: Patience,
+    /// Spent on waiting without a limit, which takes nothing from the budget.
+    waited: Duration,
     /// The current knob settings.
     turned: Knobs,
     watch: Watch,
@@ -179,6 +181,7 @@ impl<'s, 'h> Loop<'s, 'h> {
             begin: Instant::now(),
             begin_ms,
             patience: session.patience,
+            waited: Duration::ZERO,
             turned: Knobs::new(),
             watch: Watch::of(session.header, &session.root, begin_ms),
             ending: Ending::default(),

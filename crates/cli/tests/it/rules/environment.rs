@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::edited::{Edit, changed, quota, server};
 use super::live::{Live, Moving, first_seat};
 use super::{Case, case};
-use crate::host::{Group, Hog, skipped, works};
-use crate::runs::{findings, series};
+use crate::host::{Group, Hog, allowed_cpus, skipped, works};
+use crate::runs::{findings, series, stat, vmstat};
 
 pub const STEADY: &str = "selftest.steady";
 
@@ -225,4 +225,15 @@ pub fn pages_swapped_meanwhile() -> Vec<Case> {
 
 pub fn no_page_swapped() -> Vec<Case> {
     vec![swapped(0.0), case("a real run in quiet", Live::steady())]
+}
+
+/// The tree shows steal for the first eight seconds, twice the budget.
+#[test]
+fn waiting_for_a_quiet_host_takes_nothing_from_the_budget() {
+    let live = Live::of(&format!("--only {STEADY} --wait-idle --budget 4s"));
+    let results = live.run_while(|ms| {
+        let stolen = ms.min(8000) * allowed_cpus().len() as u64 / 30;
+        vec![("proc/stat", stat(ms / 10, stolen)), ("proc/vmstat", vmstat(0, ms))]
+    });
+    assert!(series(&results, STEADY)["n"].as_u64() >= Some(6), "{}", series(&results, STEADY));
 }

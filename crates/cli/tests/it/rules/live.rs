@@ -15,7 +15,7 @@ use crate::runs::{end, quiet_tree, results, run_into, stat, vmstat};
 use crate::synthetic::Tree;
 
 /// A real run, with the quick profile where no other is named, that does not wait for a quiet
-/// host.
+/// host unless its words demand it.
 pub struct Live<'a> {
     words: String,
     /// What stands for this host's /proc and /sys; `None`: they themselves.
@@ -29,8 +29,9 @@ impl<'a> Live<'a> {
         let tree = quiet_tree();
         quota(&tree, "max 100000");
         let profile = if words.contains("--profile") { "" } else { "--quick" };
+        let force = if words.contains("--wait-idle") { "" } else { "--force" };
         Live {
-            words: format!("{profile} --force {words}"),
+            words: format!("{profile} {force} {words}"),
             tree: Some(tree),
             code: Some(0),
             around: Box::new(|command| wrapped(&["env"], command)),
@@ -78,7 +79,7 @@ impl<'a> Live<'a> {
     }
 
     /// While files of its tree, which are there, say what `texts` gives for the ms since it began.
-    fn run_while(self, texts: impl Fn(u64) -> Vec<(&'static str, String)> + Sync) -> Value {
+    pub fn run_while(self, texts: impl Fn(u64) -> Vec<(&'static str, String)> + Sync) -> Value {
         let tree = self.tree.as_ref().expect("a tree");
         let open = |(path, _): (&str, String)| {
             File::options().write(true).open(tree.root().join(path)).expect("a counter")

@@ -79,7 +79,7 @@ impl Loop<'_, '_> {
 
     /// Remaining seconds of the budget.
     pub(super) fn left_s(&self) -> f64 {
-        self.session.header.budget_s - self.begin.elapsed().as_secs_f64()
+        self.session.header.budget_s + self.waited.as_secs_f64() - self.begin.elapsed().as_secs_f64()
     }
 
     /// Leaves out the least important cases until the others get the passes that an interval needs,

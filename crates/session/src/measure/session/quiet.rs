@@ -33,12 +33,15 @@ impl Loop<'_, '_> {
             |why, since| progress(Progress::Waiting { why, since }),
         );
         self.neighbours.remember();
-        if let Patience::Bounded(left) = self.patience {
-            let waited = waiting.elapsed().min(left);
-            self.patience = match report.disturbed {
-                Some(_) => Patience::None,
-                None => Patience::Bounded(left - waited.min(left)),
-            };
+        match self.patience {
+            Patience::Bounded(left) => {
+                self.patience = match report.disturbed {
+                    Some(_) => Patience::None,
+                    None => Patience::Bounded(left.saturating_sub(waiting.elapsed())),
+                };
+            }
+            Patience::UntilIdle => self.waited += waiting.elapsed(),
+            Patience::None => {}
         }
         for line in report.lines {
             writer.append(&Record::TimeLine(line))?;
