@@ -177,3 +177,17 @@ pub fn acts_on(label: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_of_one_side_stand_with_their_command() {
+        let rules_alone = [vec![], vec!["no-huge-pages".to_string()]];
+        let found = [Comparison { rules_alone, ..Comparison::default() }];
+        let said = differences(&found, &["B".to_string()], Style { color: false, unicode: true, width: 100 });
+        assert_eq!(said.trim(), "Only B has: huge pages (assay explain no-huge-pages).");
+        assert_eq!(sentence("Only A has", vec!["x".into(); NAMED + 2]), "Only A has: x, x, x, x and 2 more.");
+    }
+}
