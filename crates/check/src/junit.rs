@@ -140,3 +140,24 @@ fn case<W: Write>(
     };
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Spec, Subject, check};
+
+    #[test]
+    fn only_a_run_that_cannot_be_judged_has_a_case_of_its_own() {
+        let spec = Spec::read("[machine]\ncpus = 2").expect("a spec");
+        let of = |nothing_valid: bool| {
+            let facts = vec![("cpus".to_string(), "2".to_string())];
+            let subject = Subject { facts, nothing_valid, ..Subject::default() };
+            junit(&[check(&spec, &subject, 0.0).expect("an outcome")]).expect("XML")
+        };
+        let (judged, unusable) = (of(false), of(true));
+        assert!(judged.contains(r#"tests="1" failures="0" errors="0""#), "{judged}");
+        assert!(!judged.contains("not usable"), "{judged}");
+        assert!(unusable.contains(r#"tests="2" failures="0" errors="1""#), "{unusable}");
+        assert_eq!(unusable.matches(r#"type="not usable""#).count(), 1, "{unusable}");
+    }
+}

@@ -232,12 +232,19 @@ mod tests {
         ] {
             assert_eq!(said(line), None, "{line}");
         }
-        assert_eq!(said("[none] mq-deadline").as_deref(), Some("[none] mq-deadline"));
+        for line in ["[none] mq-deadline", "No. 5 of the rack", "hosts. All of them"] {
+            assert_eq!(said(line).as_deref(), Some(line));
+        }
         let levels = ["# a", "### a", "h2. a", "a:", "hello. a"].map(level);
         assert_eq!(levels, [1, 3, 2, 7, 7]);
-        for (line, marked) in
-            [("## a", true), ("a:", true), ("**a**", true), ("<h2>a</h2>", true), ("a", false)]
-        {
+        for (line, marked) in [
+            ("## a", true),
+            ("a:", true),
+            ("**a**", true),
+            ("<h2>a</h2>", true),
+            ("a", false),
+            ("a**", false),
+        ] {
             assert_eq!(is_marked(line), marked, "{line}");
         }
     }

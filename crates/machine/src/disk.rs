@@ -450,3 +450,35 @@ impl Block {
             || PLAYED.iter().any(|word| model.contains(word))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_and_a_place_say_what_a_device_is() {
+        let scsi_over_virtio = "/sys/devices/pci0000:00/0000:00:04.0/virtio1/host0/target0:0:1/0:0:1:0";
+        for (name, place, expected) in [
+            ("vda", "", Kind::Virtio),
+            ("disk1", "/sys/devices/pci0000:00/0000:00:05.0/virtio2/block", Kind::Virtio),
+            // A controller on virtio has SCSI disks.
+            ("sda", scsi_over_virtio, Kind::Scsi),
+            ("sr0", scsi_over_virtio, Kind::Scsi),
+            ("xvda", "", Kind::Xen),
+            ("disk2", "/sys/devices/vbd-51712/block", Kind::Xen),
+            ("nvme0n1", "", Kind::Nvme),
+            ("md0", "", Kind::Raid),
+            ("dm-0", "", Kind::DeviceMapper),
+            ("loop0", "", Kind::Loop),
+            ("zram0", "", Kind::Zram),
+            ("ram0", "", Kind::Ram),
+            ("pmem0", "", Kind::Ram),
+            ("mmcblk0", "", Kind::Mmc),
+            ("nbd0", "", Kind::Network),
+            ("rbd0", "", Kind::Network),
+            ("disk3", "", Kind::Other),
+        ] {
+            assert_eq!(kind(name, place, &Words(BTreeMap::new())), expected, "{name} {place}");
+        }
+    }
+}

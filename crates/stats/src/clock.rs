@@ -300,4 +300,16 @@ mod tests {
         let seen = ProcessMedians::of(&[(2.0, 3.0), (4.0, 3.0), (8.0, 3.0)]).expect("three");
         assert_eq!((seen.time, seen.clock, seen.cycles), (4.0_f64.ln(), 3.0_f64.ln(), 12.0_f64.ln()));
     }
+
+    #[test]
+    fn slopes_that_differ_by_more_than_their_errors_have_a_wider_mean() {
+        let of = |slopes: [f64; 2]| {
+            pooled(&slopes.map(|slope| Slope { slope, standard_error: 1.0 })).expect("slopes")
+        };
+        // Two slopes 2 apart, with errors of 1: Q is 2, so the variance between them is 1.
+        assert_eq!(of([1.0, 3.0]), Slope { slope: 2.0, standard_error: 1.0 });
+        let alike = of([2.0, 2.0]);
+        assert!(alike.slope == 2.0 && (alike.standard_error - 0.5_f64.sqrt()).abs() < 1e-12, "{alike:?}");
+        assert_eq!(pooled(&[]), None);
+    }
 }

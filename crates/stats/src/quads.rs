@@ -271,4 +271,16 @@ mod tests {
         let found = versus(&a, &b).expect("quads");
         assert!((found.difference - 0.05_f64.ln_1p()).abs() < 0.005, "B takes longer: {found:?}");
     }
+
+    #[test]
+    fn the_same_means_that_both_ends_lie_inside_the_margin() {
+        let within = |low: f64, high: f64| {
+            let interval = Some(Interval { low, high });
+            Versus { interval, ..found(8, 0.0, -1.0, 0.0) }.same_within()
+        };
+        assert_eq!(within(-0.001, 0.001), Some(0.01));
+        assert_eq!(within(-0.015, 0.001), Some(0.02));
+        assert_eq!(within(-0.001, 0.04), Some(0.05));
+        assert_eq!((within(-0.2, 0.001), within(-0.001, 0.2)), (None, None));
+    }
 }

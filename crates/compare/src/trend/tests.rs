@@ -106,3 +106,13 @@ fn another_profile_or_other_cpus_are_another_series() {
     assert_eq!(trend(runs.clone(), Some("db3"), None).map(|_| ()), hosts);
     assert_eq!(trend(runs, Some("db2"), None).expect("it").runs.len(), 1);
 }
+
+#[test]
+fn a_figure_that_is_no_number_above_zero_is_not_part_of_a_history() {
+    let mut rng = Rng::with_seed(4);
+    let mut runs: Vec<HostResult> = (0..12).map(|day| run(day, &[100.0], &mut rng)).collect();
+    for (run, median) in runs.iter_mut().zip([f64::INFINITY, f64::NAN, 0.0, -1.0]) {
+        run.series[0].median = median;
+    }
+    assert_eq!(of(runs).figures[0].points.len(), 8);
+}

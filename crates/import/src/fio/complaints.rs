@@ -57,3 +57,31 @@ pub fn read(lines: &[&str], sheet: &mut Sheet) {
         sheet.remarks.push(format!("and {more} more such lines"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_that_report_failed_io_are_failures() {
+        for line in [
+            "verify: bad magic header 0, wanted acca at file /t/f offset 0, length 4096",
+            "fio: io_u error on file /t/f: Input/output error: read offset=0, buflen=4096",
+            "fio: bad header rand_seed 1, wanted 2",
+            "job1: (groupid=0): err= 5 (file:io_u.c:1896, func=io_u error, error=Input/output error)",
+            "fio: pid=77, err=5/file:io_u.c:1896, func=io_u error, error=Input/output error",
+            "fio: ENOSPC on laying out file, stopping",
+        ] {
+            assert!(failed(line), "{line}");
+        }
+        for line in [
+            "fio: pid=77, got signal=2",
+            "fio: this platform does not support process shared mutexes",
+            "job1: (groupid=0, jobs=1): err= 0: pid=77",
+            "error=0",
+            "stat of /file: ok",
+        ] {
+            assert!(!failed(line), "{line}");
+        }
+    }
+}

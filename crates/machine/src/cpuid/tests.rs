@@ -251,3 +251,14 @@ fn ids_that_repeat_tell_nothing_and_narrow_ids_stand_in() {
     complete_cpus(&mut all, &same, &mut remarks);
     assert_eq!((all.cores, remarks.len()), (None, 1));
 }
+
+#[test]
+fn a_fully_associative_cache_has_no_number_of_ways() {
+    let ways = |eax: u32| {
+        let cpu = [vendor(4, b"GenuineIntel"), format!("5 4 0 0 0 => {eax:x} 3c0003f fff 1")];
+        let all = intel::deterministic(&Leaves::parse(&cpu.join("\n")), 4, |_, sharing| sharing);
+        all.iter().map(|cache| (cache.level, cache.ways)).collect::<Vec<_>>()
+    };
+    assert_eq!(ways(0x4004143), [(2, Some(16))]);
+    assert_eq!(ways(0x4004143 | 1 << 9), [(2, None)]);
+}

@@ -395,3 +395,29 @@ fn below_rated(slow: &[Slow], cpu_limit: Option<u32>) -> Vec<DimmFinding> {
     }
     found.into_iter().map(|(_, finding)| finding).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_cause_the_slowest_modules_are_named() {
+        let slow = |rated, runs, cause| Slow { rated, runs, cause };
+        let found = below_rated(
+            &[
+                slow(3200, 2400, Cause::Processor),
+                slow(3200, 2666, Cause::SlowestModule),
+                slow(3200, 2933, Cause::Processor),
+                slow(4800, 2400, Cause::Unexplained),
+            ],
+            Some(2933),
+        );
+        let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts[0].starts_with("modules rated 3200 MT/s run at 2400 MT/s: the processor's limit"));
+        assert!(texts[1].starts_with("modules rated 3200 MT/s run at 2666 MT/s: the slowest module"));
+        assert!(texts[2].contains("half of it, perhaps the clock"), "{texts:?}");
+        let unexplained = below_rated(&[slow(3200, 2400, Cause::Unexplained)], Some(2933));
+        assert!(unexplained[0].text.contains("limit unknown; the processor drives 2933 MT/s"));
+    }
+}

@@ -230,3 +230,36 @@ pub fn words(bytes: u64) -> String {
         _ => format!("{} GiB", bytes >> 30),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: &[u8], limits: &Limits) -> io::Result<usize> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packer.write_all(bytes)?;
+        let packed = packer.finish()?;
+        unpacked(packed.as_slice(), limits)?.read_to_end(&mut Vec::new())
+    }
+
+    #[test]
+    fn a_packed_file_may_be_long_and_not_much_longer_than_its_size() {
+        let limits = Limits { expansion_from: 1000, expansion: 20, ..Limits::DEFAULT };
+        let mut rng = 1u32;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (rng >> 24) as u8
+        })
+        .take(100_000)
+        .collect();
+        assert!(matches!(read(&noise, &limits), Ok(100_000)));
+        let error = read(&[0; 100_000], &limits).expect_err("it unpacks to a thousand times its size");
+        let why = Exceeded::of(&error).expect("a limit").to_string();
+        assert!(why.contains("more than 20 times their size"), "{why}");
+        // A short one may be of any shape.
+        assert!(matches!(read(&[0; 1000], &limits), Ok(1000)));
+        let error = read(&noise, &Limits { size: 99_999, ..limits }).expect_err("longer than a file may be");
+        assert!(Exceeded::of(&error).expect("a limit").to_string().contains("97 KiB unpacked"), "{error}");
+    }
+}

@@ -2,7 +2,8 @@
 //! in memory, and nothing is written.
 //!
 //! Old tar, POSIX (ustar, pax) and GNU's own long names. Files with holes are left out: no tool of
-//! support makes any.
+//! support makes any. The crate `tar` is not used here: it keeps a name of any length in memory,
+//! and an archive that ends between two entries is whole to it.
 
 use std::io::{self, Read};
 

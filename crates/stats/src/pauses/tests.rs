@@ -84,7 +84,8 @@ fn in_turn_together_and_apart() {
     let one = pause(1e6, 4e6, Some(0.0));
     let seldom = six(&[watched(0, vec![one]), watched(1, vec![one])]);
     assert_eq!(seldom.pairs[0].answer, PairAnswer::CannotTell);
-    assert_eq!(seldom.stops.map(|stops| stops.count), Some(6));
+    // One pause of 4 ms in each visit of 2 s.
+    assert_eq!(seldom.stops, Some(Stops { count: 6, share: 0.002, longest: 4e6 }));
 }
 
 /// Ticks of an emulated guest last 0.2 ms, and a CPU that goes on does its own first.

@@ -332,3 +332,20 @@ fn where_two_machines_cross() {
     let far = Curve::of(vec![Point::known(0.95, 1.0, None).expect("a point")]).expect("a level");
     assert_eq!(crossing(&level([1.0, 2.0, 3.0]), &far), None);
 }
+
+#[test]
+fn a_turbo_falls_with_the_share_of_busy_cores() {
+    let core = |share: f64| CoreUse::exactly(&[share]).expect("a share");
+    let mut cores = [core(0.25), core(0.75)];
+    clocked_up_to(&mut cores, 1.4);
+    for core in &cores {
+        assert!(
+            near(core.clock.lo, 1.0) && near(core.clock.mid, 1.2) && near(core.clock.hi, 1.4),
+            "{core:?}"
+        );
+    }
+    // A host that is full clocks no higher.
+    let mut full = [core(1.0)];
+    clocked_up_to(&mut full, 1.4);
+    assert!(near(full[0].clock.mid, 1.0));
+}

@@ -40,6 +40,11 @@ fn all_tools_tell_of_the_host_that_they_were_run_on() {
         caches.map(|one| (one.level, one.kind, one.cpus.clone(), one.size_bytes)).collect::<Vec<_>>()
     };
     assert_eq!(sizes(&text), sizes(&topology));
+    // A release of another system is none of Linux.
+    let xml = String::from_utf8(recorded("lstopo.xml")).expect("text");
+    let (own, other) = (r#"name="OSName" value="Linux""#, r#"name="OSName" value="FreeBSD""#);
+    assert!(xml.contains(own) && topology.kernel.release.is_some());
+    assert_eq!(machine_of(xml.replace(own, other).as_bytes()).kernel.release, None);
     assert_eq!(sizes(&text).len(), 7);
     assert_eq!(topology.cpus.model.as_deref(), Some("AMD EPYC"));
     assert_eq!(text.cpus.numbers, topology.cpus.numbers);
