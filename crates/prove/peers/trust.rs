@@ -8,7 +8,7 @@
 //!
 //! In a round each layout measures A A B B A, where B does 5 % more work than it reports: of the
 //! four neighbours two are equal and two differ. `TRUST_TRIES` (10 unless set) is the number of
-//! tries of each kind; with it a work takes some nine minutes.
+//! tries of each kind; with it a work takes some twelve minutes.
 
 mod layouts;
 mod worker;

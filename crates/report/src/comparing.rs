@@ -218,6 +218,9 @@ fn environment(comparisons: &[Comparison], letters: &[String]) -> Section {
         let known: Vec<String> = one.untold.iter().map(|label| hosts::label(label)).collect();
         blocks.push(Block::Prose(format!("Known for only one of A and {letter}: {}.", known.join(", "))));
     }
+    let alone =
+        |(one, letter): (&Comparison, &String)| hosts::findings_alone(one, letter, comparisons.len() == 1);
+    blocks.extend(comparisons.iter().zip(letters).flat_map(alone).map(Block::Prose));
     section("environment", "What differs", "", blocks)
 }
 

@@ -40,6 +40,9 @@ pub struct ComparedPair {
     pub warnings: Vec<String>,
     /// What the rows of the two say against each other.
     pub findings: Vec<Finding>,
+    /// Rules whose problems and warnings only A has; `assay explain RULE` says more.
+    pub rules_only_in_a: Vec<String>,
+    pub rules_only_in_b: Vec<String>,
     /// The clock to which the metrics marked `scaled` were brought, GHz; null where none was.
     pub common_clock_ghz: Option<f64>,
     /// Over all headline metrics with a better side, each part of the host counting once; above
@@ -181,6 +184,8 @@ fn of_one(comparison: &Comparison) -> ComparedPair {
         environment_untold: comparison.untold.clone(),
         warnings: comparison.warnings.clone(),
         findings: comparison.findings.clone(),
+        rules_only_in_a: comparison.rules_alone[0].clone(),
+        rules_only_in_b: comparison.rules_alone[1].clone(),
         common_clock_ghz: comparison.common_clock_ghz,
         index: comparison.index.clone(),
         components: comparison.components.clone(),

@@ -105,13 +105,20 @@ pub fn differences(found: &[Comparison], letters: &[String], style: Style) -> St
             0 => {}
             many => named.push(counted(many, "mitigation")),
         }
-        let [only_a, only_b] = &one.rules_alone;
-        let a = (found.len() == 1)
-            .then(|| sentence("Only A has", only_a.iter().map(|rule| finding(rule)).collect()));
-        let b = sentence(&format!("Only {letter} has"), only_b.iter().map(|rule| finding(rule)).collect());
-        [Some(sentence(&who, named)), a, Some(b)].into_iter().flatten()
+        std::iter::once(sentence(&who, named)).chain(findings_alone(one, letter, found.len() == 1))
     });
     said.flatten().filter(|text| !text.is_empty()).map(|text| wrapped(&text, 2, Tone::Plain, style)).collect()
+}
+
+/// The findings that only one of the two has, a sentence a side: of A where this is the only
+/// comparison with it.
+pub fn findings_alone(one: &Comparison, letter: &str, is_only: bool) -> Vec<String> {
+    let of = |letter: &str, rules: &[String]| {
+        sentence(&format!("Only {letter} has"), rules.iter().map(|rule| finding(rule)).collect())
+    };
+    let [only_a, only_b] = &one.rules_alone;
+    let a = is_only.then(|| of("A", only_a));
+    a.into_iter().chain([of(letter, only_b)]).filter(|text| !text.is_empty()).collect()
 }
 
 /// What is named, at most [`NAMED`] of it; empty where nothing is.
@@ -187,7 +194,11 @@ mod tests {
         let rules_alone = [vec![], vec!["no-huge-pages".to_string()]];
         let found = [Comparison { rules_alone, ..Comparison::default() }];
         let said = differences(&found, &["B".to_string()], Style { color: false, unicode: true, width: 100 });
-        assert_eq!(said.trim(), "Only B has: huge pages (assay explain no-huge-pages).");
+        let words = "Only B has: huge pages (assay explain no-huge-pages).";
+        assert_eq!(said.trim(), words);
+        let page = crate::comparing::environment(&found, &["B".to_string()]);
+        assert!(format!("{:?}", page.blocks).contains(words));
+        assert_eq!(crate::comparison::output(&found[0]).of_b.rules_only_in_b, ["no-huge-pages"]);
         assert_eq!(sentence("Only A has", vec!["x".into(); NAMED + 2]), "Only A has: x, x, x, x and 2 more.");
     }
 }
