@@ -246,13 +246,8 @@ mod tests {
     #[test]
     fn a_packed_file_may_be_long_and_not_much_longer_than_its_size() {
         let limits = Limits { expansion_from: 1000, expansion: 20, ..Limits::DEFAULT };
-        let mut rng = 1u32;
-        let noise: Vec<u8> = std::iter::repeat_with(|| {
-            rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (rng >> 24) as u8
-        })
-        .take(100_000)
-        .collect();
+        let noise: Vec<u8> =
+            (0..100_000u32).map(|n| (n.wrapping_mul(n).wrapping_mul(0x9e37_79b1) >> 24) as u8).collect();
         assert!(matches!(read(&noise, &limits), Ok(100_000)));
         let error = read(&[0; 100_000], &limits).expect_err("it unpacks to a thousand times its size");
         let why = Exceeded::of(&error).expect("a limit").to_string();

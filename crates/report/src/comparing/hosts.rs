@@ -113,12 +113,11 @@ pub fn differences(found: &[Comparison], letters: &[String], style: Style) -> St
 /// The findings that only one of the two has, a sentence a side: of A where this is the only
 /// comparison with it.
 pub fn findings_alone(one: &Comparison, letter: &str, is_only: bool) -> Vec<String> {
-    let of = |letter: &str, rules: &[String]| {
+    let sides = ["A", letter].into_iter().zip(&one.rules_alone).skip(usize::from(!is_only));
+    let said = sides.map(|(letter, rules)| {
         sentence(&format!("Only {letter} has"), rules.iter().map(|rule| finding(rule)).collect())
-    };
-    let [only_a, only_b] = &one.rules_alone;
-    let a = is_only.then(|| of("A", only_a));
-    a.into_iter().chain([of(letter, only_b)]).filter(|text| !text.is_empty()).collect()
+    });
+    said.filter(|text| !text.is_empty()).collect()
 }
 
 /// What is named, at most [`NAMED`] of it; empty where nothing is.
